@@ -1,0 +1,1 @@
+"""Learnable Bernstein-polynomial activations for JAX."""

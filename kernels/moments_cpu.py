@@ -1,0 +1,129 @@
+"""Coefficient gradients on the CPU: one vectorised loop for many sums.
+
+``n+1`` column sums over the same ``x`` and ``dy`` are slow in XLA:CPU: every sum is its
+own loop, reads the inputs again and starts its powers anew. A *variadic* reduce is
+emitted as one loop with all its sums. This file cuts the rows into tiles for which
+that loop is vectorised; what is fast differs between the compilers of two versions,
+hence the table below.
+"""
+
+import math
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbern.kernels.algebra import terms
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How rows are cut: ``[depth, lanes]`` values enter one reduce over ``depth``."""
+
+    depth: int  # rows summed by one reduce, per lane
+    lanes: int  # accumulators per sum, at least: all rows of a tile side by side
+    group: int  # sums per reduce
+
+
+# Before 0.11 the compiler unrolls a reduction of four, and then vectorises the loop
+# over lanes; longer ones stay scalar, and so does a reduce of more than a dozen sums.
+_UNROLLED = Tiling(depth=4, lanes=16384, group=7)
+# Since 0.11 it vectorises a long reduction by itself when the output is one short row;
+# there all sums share one loop.
+_STREAMED = Tiling(depth=64, lanes=1, group=128)
+
+TILING = _UNROLLED if jax.__version_info__ < (0, 11) else _STREAMED
+
+
+def sum_terms(
+    x: jax.Array,
+    dy: jax.Array,
+    lower: jax.Array,
+    upper: jax.Array,
+    degree: int,
+    shape: tuple[int, ...],
+    tiling: Tiling = TILING,
+) -> jax.Array:
+    """``sum dy * (2t)^k * (2s)^(n-k)`` for every k, as ``[degree+1, *shape]``.
+
+    ``x`` and ``dy`` have one shape, of the rank of ``shape``; the sum runs over the axes
+    where ``shape`` is 1.
+    """
+    if x.size == 0:
+        return jnp.zeros((degree + 1, *shape), lower.dtype)
+    if x.ndim == 0:
+        return jnp.stack(terms(x, dy, lower, upper, degree, 0, degree + 1))
+    # [groups, rows, width]: rows are the axes just before the last over which the sum
+    # runs and the interval is the same. What else is reduced is summed afterwards.
+    split = x.ndim - 1
+    fixed = zip(shape[:-1], lower.shape, upper.shape, strict=False)
+    for sizes in reversed(list(fixed)):
+        if sizes != (1, 1, 1):
+            break
+        split -= 1
+    kept = (*x.shape[:split], *[1] * (x.ndim - 1 - split), x.shape[-1])
+    groups, width = math.prod(x.shape[:split]), x.shape[-1]
+    rows = math.prod(x.shape[split:-1])
+    bounds = (
+        jnp.broadcast_to(b, (*x.shape[:split], *b.shape[split:])).reshape(
+            groups, 1, b.shape[-1]
+        )
+        for b in (lower, upper)
+    )
+    sums = _by_tiles(
+        x.reshape(groups, rows * width),
+        dy.reshape(groups, rows * width),
+        *bounds,
+        degree=degree,
+        width=width,
+        tiling=tiling,
+    )
+    sums = sums.reshape(degree + 1, *kept)
+    axes = tuple(1 + i for i, size in enumerate(shape) if size != kept[i])
+    return jnp.sum(sums, axis=axes, keepdims=True) if axes else sums
+
+
+def _by_tiles(x, dy, lower, upper, *, degree, width, tiling):
+    """Sums over rows: ``x`` and ``dy`` ``[groups, rows * width]`` to ``[n+1, groups, width]``."""
+    groups, size = x.shape
+    rows = size // width
+    beside = max(1, min(tiling.lanes // (width * groups), -(-rows // tiling.depth)))
+    lanes = beside * width
+    tile = tiling.depth * lanes
+    lower, upper = (
+        b if b.shape[-1] == 1 else jnp.tile(b, (1, 1, beside)) for b in (lower, upper)
+    )
+
+    def add_tile(sums, x, dy):
+        x, dy = (v.reshape(groups, tiling.depth, lanes) for v in (x, dy))
+        return [a + b for a, b in zip(sums, _reduce(x, dy), strict=True)]
+
+    def _reduce(x, dy):
+        count = -(-(degree + 1) // tiling.group)
+        edges = [(degree + 1) * i // count for i in range(count + 1)]
+        zero = jnp.zeros((), lower.dtype)
+        for first, last in zip(edges[:-1], edges[1:], strict=True):
+            # Casting and clamping happen in `terms`, inside this loop: outside they
+            # would be arrays of their own.
+            values = terms(x, dy, lower, upper, degree, first, last)
+            yield from lax.reduce(
+                values,
+                [zero] * len(values),
+                lambda a, b: [p + q for p, q in zip(a, b, strict=True)],
+                (1,),
+            )
+
+    def body(i, sums):
+        cut = [lax.dynamic_slice_in_dim(v, i * tile, tile, axis=1) for v in (x, dy)]
+        return add_tile(sums, *cut)
+
+    sums = [jnp.zeros((groups, lanes), lower.dtype)] * (degree + 1)
+    full = size // tile
+    if full:
+        sums = lax.fori_loop(0, full, body, sums)
+    if rest := size - full * tile:
+        # dy = 0 in the padding, so that it adds nothing.
+        padding = ((0, 0), (0, tile - rest))
+        sums = add_tile(sums, *(jnp.pad(v[:, full * tile :], padding) for v in (x, dy)))
+    return jnp.stack(sums).reshape(degree + 1, groups, beside, width).sum(axis=2)
