@@ -13,6 +13,7 @@ Reference: G. Farin, *Curves and Surfaces for CAGD*, chapters on Bernstein form.
 """
 
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -38,8 +39,8 @@ def basis(
     >>> basis(0.0, 2).tolist()
     [0.25, 0.5, 0.25]
     """
-    (x, *ends), dtype = _prepare(jnp.asarray(x)[..., None], lower, upper, name="x")
-    return _basis(x, *ends, degree=_natural(degree, "degree")).astype(dtype)
+    core = _basis, _natural(degree, "degree")
+    return _apply(core, jnp.asarray(x)[..., None], lower, upper, name="x")
 
 
 def derivative(
@@ -57,12 +58,7 @@ def derivative(
     >>> derivative(jnp.array([-3.0, 0.0, 3.0])).tolist()  # p(x) = x
     [1.0, 1.0]
     """
-    (c, low, up), dtype = _prepare(coeffs, lower, upper)
-    if (order := _natural(order, "order")) >= c.shape[-1]:
-        return jnp.zeros((*c.shape[:-1], 1), dtype)
-    for _ in range(order):
-        c = float(c.shape[-1] - 1) * jnp.diff(c, axis=-1) / (up - low)[..., None]
-    return c.astype(dtype)
+    return _apply((_derivative, _natural(order, "order")), coeffs, lower, upper)
 
 
 def elevate(coeffs: ArrayLike, degree: int) -> jax.Array:
@@ -74,14 +70,7 @@ def elevate(coeffs: ArrayLike, degree: int) -> jax.Array:
     >>> elevate(jnp.array([0.0, 3.0]), 3).tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
-    (c, *_), dtype = _prepare(coeffs)
-    n, m = c.shape[-1] - 1, _natural(degree, "degree")
-    if m < n:
-        raise ValueError(
-            f"degree must be at least {n} as in coeffs, got {m}; fit with from_function"
-        )
-    weights = jnp.asarray(_elevation(n, m), c.dtype)
-    return jnp.dot(c, weights, precision=lax.Precision.HIGHEST).astype(dtype)
+    return _apply((_elevate, _natural(degree, "degree")), coeffs)
 
 
 def restrict(
@@ -96,7 +85,7 @@ def restrict(
 
     ``c'_j`` is the blossom of ``p`` at ``n-j`` times ``start`` and ``j`` times
     ``stop``. The smallest and the largest ``c'_j`` enclose ``p`` on the interval,
-    up to rounding of about ``4 n eps max|c|``. ``start`` and ``stop`` are clamped
+    up to rounding of at most ``5 n eps max|c|``. ``start`` and ``stop`` are clamped
     to ``[lower, upper]`` as the activation clamps its input, so they enclose the
     activation on any interval. Zero width gives the constant ``p(start)``, ``start
     > stop`` the polynomial run backwards, a NaN end NaN in every coefficient.
@@ -104,8 +93,7 @@ def restrict(
     >>> restrict(jnp.array([9.0, -9.0, 9.0]), 0.0, 3.0).tolist()  # x^2
     [0.0, 0.0, 9.0]
     """
-    args, dtype = _prepare(coeffs, lower, upper, start, stop)
-    return _restrict(*args).astype(dtype)
+    return _apply((_restrict,), coeffs, lower, upper, start, stop)
 
 
 def from_function(
@@ -130,7 +118,7 @@ def from_function(
     [9.0, -9.0, 9.0]
     """
     n, dtype = _natural(degree, "degree"), jnp.zeros(()).dtype
-    low, up = (np.asarray(e)[..., None] for e in _ends(lower, upper, np.float64))
+    low, up = (np.asarray(e)[..., None] for e in _check(lower, upper, np.float64))
     if method == "bernstein":
         t = np.arange(n + 1) / n if n else np.array([0.5])
         return jnp.asarray(_sample(f, low * t[::-1] + up * t), dtype)
@@ -159,14 +147,12 @@ def to_power(
     >>> to_power(jnp.array([1.0, 2.0, 5.0]), lower=0.0, upper=1.0).tolist()
     [1.0, 2.0, 2.0]
     """
-    args, dtype = _prepare(coeffs, lower, upper)
-    return _taylor(*args).astype(dtype)
+    return _apply((_power,), coeffs, lower, upper)
 
 
-# Only products and sums: no powers with NaN gradients at the ends, no overflowing
-# binomials. Jitted, because an eager scan over a closure compiles on every call.
-@functools.partial(jax.jit, static_argnames="degree")
-def _basis(x, low, up, *, degree):
+def _basis(degree, x, low, up):
+    # Here and below only products and sums: no powers, whose gradients are NaN at
+    # the ends, and no binomials, which overflow.
     low, up = low[..., None], up[..., None]
     x = _clamp(x, low, up)
     t, s = (x - low) / (up - low), (up - x) / (up - low)
@@ -179,7 +165,26 @@ def _basis(x, low, up, *, degree):
     return lax.scan(step, jnp.concatenate(b, -1), length=degree)[0]
 
 
-@jax.jit
+def _derivative(order, c, low, up):
+    if order >= c.shape[-1]:
+        return jnp.zeros_like(c[..., :1])
+    for _ in range(order):
+        c = float(c.shape[-1] - 1) * jnp.diff(c, axis=-1) / (up - low)[..., None]
+    return c
+
+
+def _elevate(m, c, *_):
+    if m < (n := c.shape[-1] - 1):
+        raise ValueError(
+            f"degree must be at least {n}, that of coeffs, got {m}; use from_function"
+        )
+    weights = np.zeros((n + 1, m + 1))
+    for k, j in itertools.product(range(n + 1), range(m - n + 1)):
+        # A quotient of Python integers is the rational number, correctly rounded.
+        weights[k, j + k] = math.comb(n, k) * math.comb(m - n, j) / math.comb(m, j + k)
+    return jnp.dot(c, jnp.asarray(weights, c.dtype), precision=lax.Precision.HIGHEST)
+
+
 def _restrict(c, low, up, start, stop):
     a, b = _clamp(start, low, up), _clamp(stop, low, up)
     swap = a > b
@@ -209,8 +214,7 @@ def _cut(c, s, t):
     return lax.scan(step, c, k[:0:-1])[0]
 
 
-@jax.jit
-def _taylor(c, low, up):
+def _power(c, low, up):
     n = c.shape[-1] - 1
     low, up, row = low[..., None, None], up[..., None, None], jnp.arange(n + 1)[:, None]
     ratios = jnp.asarray([(n - i) / (i + 1) for i in range(n)], c.dtype)
@@ -230,17 +234,9 @@ def _clamp(x, low, up):  # where, not clip, which halves derivatives at the ends
     return jnp.where(x < low, low, jnp.where(x > up, up, x))
 
 
-@functools.lru_cache(maxsize=64)
-def _elevation(n, m):
-    def weight(k, j):  # a quotient of Python integers is correctly rounded
-        ways = math.comb(n, k) * math.comb(m - n, j - k) if j >= k else 0
-        return ways / math.comb(m, j)
-
-    return np.array([[weight(k, j) for j in range(m + 1)] for k in range(n + 1)])
-
-
 def _sample(f, x):
-    with jax.ensure_compile_time_eval():  # so that it can be called under jit
+    # Concrete even under jit; what NumPy would warn about is an error below.
+    with jax.ensure_compile_time_eval(), np.errstate(all="ignore"):
         y = np.asarray(f(x))
     if y.shape != x.shape:
         raise ValueError(
@@ -248,8 +244,7 @@ def _sample(f, x):
         )
     if (bad := ~np.isfinite(y) | (y.imag != 0)).any():
         raise ValueError(
-            f"f must be real and finite, got {y[bad][0]} at x = {x[bad][0]}; "
-            "move lower and upper to where f is defined"
+            f"f must be real and finite, got {y[bad][0]} at {x[bad][0]}: move the ends"
         )
     return y.real if jnp.issubdtype(y.dtype, jnp.floating) else y.real.astype(float)
 
@@ -264,7 +259,7 @@ def _natural(value, name):
     raise error(f"{name} must be a Python integer of at least 0, got {value!r}")
 
 
-def _ends(lower, upper, dtype):
+def _check(lower, upper, dtype):
     if not any(isinstance(end, jax.core.Tracer) for end in (lower, upper)):
         lower, upper = np.asarray(lower, dtype), np.asarray(upper, dtype)
         if not np.all((-np.inf < lower) & (lower < upper) & (upper < np.inf)):
@@ -275,19 +270,18 @@ def _ends(lower, upper, dtype):
     return lower, upper
 
 
-def _prepare(coeffs, lower=-3.0, upper=3.0, *cuts, name="coeffs"):
-    """All with the same leading axes and ready to compute; and the result's dtype."""
+def _apply(core, coeffs, lower=-3.0, upper=3.0, *cuts, name="coeffs"):
     c = jnp.asarray(coeffs)
     if not jnp.issubdtype(c.dtype, jnp.floating):
         raise TypeError(
-            f"{name} must be float, got {c.dtype}: use {name}.astype(float)"
+            f"{name} must be floating point, got {c.dtype}; write {name}.astype(float)"
         )
     if c.shape[-1:] in [(), (0,)]:
         raise ValueError(
             f"{name} must have shape [..., n+1], got {c.shape}; write {name}[..., None]"
         )
-    dtype = jnp.promote_types(c.dtype, jnp.float32)
-    ends = [jnp.asarray(e, dtype) for e in (*_ends(lower, upper, dtype), *cuts)]
+    dtype = np.float64 if c.dtype == np.float64 else np.float32
+    ends = [jnp.asarray(e, dtype) for e in (*_check(lower, upper, dtype), *cuts)]
     try:
         shape = np.broadcast_shapes(c.shape[:-1], *(e.shape for e in ends))
     except ValueError as error:
@@ -295,5 +289,11 @@ def _prepare(coeffs, lower=-3.0, upper=3.0, *cuts, name="coeffs"):
             f"interval ends must broadcast against the axes {c.shape[:-1]} of {name}, "
             f"got {[e.shape for e in ends]}; write for example end[:, None]"
         ) from error
-    args = [jnp.broadcast_to(c.astype(dtype), (*shape, c.shape[-1]))]
-    return args + [jnp.broadcast_to(e, shape) for e in ends], c.dtype
+    return _run(core, shape, c, *ends)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))  # an eager scan compiles every time
+def _run(core, shape, c, *ends):
+    ends = [jnp.broadcast_to(e, shape) for e in ends]
+    wide = jnp.broadcast_to(c.astype(ends[0].dtype), (*shape, c.shape[-1]))
+    return core[0](*core[1:], wide, *ends).astype(c.dtype)

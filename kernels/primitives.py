@@ -269,6 +269,9 @@ moments_p.def_abstract_eval(
 )
 
 
+_PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+
+
 def _register(primitive, run: Callable):
     """Eager calls are jitted; compiled ones inline ``run`` of the chosen backend."""
     several = primitive.multiple_results
@@ -278,28 +281,28 @@ def _register(primitive, run: Callable):
         return primitive.bind(*args, **params)
 
     primitive.def_impl(eager)
-    for platform, on_cpu in ((None, False), ("cpu", True)):
-        lowered = functools.partial(run, on_cpu=on_cpu)
+    for platform in _PLATFORMS:
+        lowered = functools.partial(run, platform=platform)
         mlir.register_lowering(
             primitive, mlir.lower_fun(lowered, multiple_results=several), platform
         )
 
 
-def _run_evaluate(*args, implementation, on_cpu):
-    return backends.get(implementation).evaluate(*args)
+def _run_evaluate(*args, implementation, platform):
+    return backends.get(implementation, platform).evaluate(*args)
 
 
-def _run_tangent(*args, implementation, on_cpu):
+def _run_tangent(*args, implementation, platform):
     return _tangent_by_parts(*args, implementation=implementation)
 
 
-def _run_cotangent(*args, implementation, on_cpu):
-    return backends.get(implementation).vjp(*args, on_cpu=on_cpu)
+def _run_cotangent(*args, implementation, platform):
+    return backends.get(implementation, platform).vjp(*args)
 
 
-def _run_moments(x, lower, upper, dy, *, shape, implementation, on_cpu):
-    run = backends.get(implementation).moments
-    return run(x, dy, lower, upper, shape=shape, on_cpu=on_cpu)
+def _run_moments(x, lower, upper, dy, *, shape, implementation, platform):
+    run = backends.get(implementation, platform).moments
+    return run(x, dy, lower, upper, shape=shape)
 
 
 _register(evaluate_p, _run_evaluate)

@@ -1,0 +1,53 @@
+"""The user's say in which implementation runs: argument, context, environment."""
+
+import contextlib
+import contextvars
+import os
+from collections.abc import Iterator
+
+from jaxbern.kernels import backends
+
+_ENVIRONMENT = "JAXBERN_IMPLEMENTATION"
+_context: contextvars.ContextVar[str | None] = contextvars.ContextVar(
+    "jaxbern_implementation", default=None
+)
+
+
+@contextlib.contextmanager
+def implementation(name: str) -> Iterator[None]:
+    """Use one implementation for every call traced inside the ``with`` block.
+
+    An ``implementation=`` argument still wins; the environment variable
+    ``JAXBERN_IMPLEMENTATION`` is asked last. A function that JAX has already traced keeps
+    what it was traced with.
+
+    >>> import jax.numpy as jnp, jaxbern as jb
+    >>> with jb.implementation("xla"):
+    ...     jb.bernstein(jnp.zeros(2), jnp.ones(4)).tolist()
+    [1.0, 1.0]
+    """
+    token = _context.set(_checked(name, "implementation(name)"))
+    try:
+        yield
+    finally:
+        _context.reset(token)
+
+
+def requested(name: str | None) -> str:
+    """The name that the argument, the context or the environment asks for, or auto."""
+    if name is not None:
+        return _checked(name, "implementation=")
+    if (name := _context.get()) is not None:
+        return name
+    if name := os.environ.get(_ENVIRONMENT):
+        return _checked(name, _ENVIRONMENT)
+    return backends.AUTO
+
+
+def _checked(name: str, source: str) -> str:
+    if name not in backends.NAMES:
+        raise ValueError(
+            f"{source} must be one of {', '.join(map(repr, backends.NAMES))}, "
+            f"or left out for the best available; got {name!r}"
+        )
+    return name

@@ -1,0 +1,26 @@
+"""How often an activation is used outside its interval."""
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+
+def saturation(
+    x: ArrayLike, *, lower: ArrayLike = -3.0, upper: ArrayLike = 3.0
+) -> jax.Array:
+    """The fraction of inputs outside ``[lower, upper]``, for each neuron.
+
+    ``x [..., W]`` gives ``[W]`` in float32. There the activation is constant and passes no
+    gradient, so a neuron whose fraction nears one has stopped learning. NaN counts as
+    outside.
+
+    >>> saturation(jnp.array([[-4.0, 0.0], [1.0, 3.0]])).tolist()
+    [0.5, 0.0]
+    """
+    x = jnp.asarray(x)
+    lower, upper = (
+        jnp.broadcast_to(jnp.asarray(end).astype(x.dtype), x.shape)
+        for end in (lower, upper)
+    )
+    outside = ~((x >= lower) & (x <= upper))
+    return jnp.mean(outside.astype(jnp.float32), axis=tuple(range(x.ndim - 1)))

@@ -1,0 +1,3 @@
+"""The implementations that the contract suite runs over."""
+
+IMPLEMENTATIONS = ["xla"]

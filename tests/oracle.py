@@ -1,0 +1,76 @@
+"""The operator in exact rational arithmetic: another formula than the code under test.
+
+Every float is a rational number, so the value of the textbook sum at a float is one
+too. Each function also gives the *limit*, the sum of the sizes of the terms that were
+added up, which is what a rounding error is measured against.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+
+def basis(x: float, degree: int, lower: float, upper: float) -> tuple[list[int], int]:
+    """``b_{n,k}(x)`` at the clamped ``x``: numerators and their common denominator."""
+    x, lower, upper = (Fraction(float(v)) for v in (x, lower, upper))
+    t = (min(max(x, lower), upper) - lower) / (upper - lower)
+    above, below = t.denominator - t.numerator, t.numerator
+    numerators = [
+        math.comb(degree, k) * below**k * above ** (degree - k)
+        for k in range(degree + 1)
+    ]
+    return numerators, t.denominator**degree
+
+
+def evaluate(x, coeffs, lower=-3.0, upper=3.0):
+    """Values and limits at ``x [B, W]`` for ``coeffs [W, n+1]``, as float64 arrays."""
+    rational = [[Fraction(float(v)) for v in row] for row in coeffs]
+    return _each(x, lambda xi, w: _sums(rational[w], xi, lower, upper))
+
+
+def gradient_x(x, coeffs, dy, lower=-3.0, upper=3.0):
+    """``dy * B'(x)``, zero strictly outside, from inside at the ends."""
+    degree = coeffs.shape[1] - 1
+    width = Fraction(upper) - Fraction(lower)
+    rational = [[Fraction(float(v)) for v in row] for row in coeffs]
+    steps = [
+        [degree * (b - a) / width for a, b in zip(row, row[1:], strict=False)]
+        for row in rational
+    ]
+
+    def one(xi, w):
+        outside = degree == 0 or not lower <= xi <= upper
+        return (0.0, 0.0) if outside else _sums(steps[w], xi, lower, upper)
+
+    value, limit = _each(x, one)
+    return value * dy, limit * np.abs(dy)
+
+
+def gradient_coeffs(x, degree, dy, lower=-3.0, upper=3.0):
+    """``sum_batch dy * b_{n,k}(x)`` as ``[W, n+1]``, and the limit of each.
+
+    The terms are rounded to float64 before they are added, which float32 cannot see.
+    """
+    terms = np.zeros((*x.shape, degree + 1))
+    for i, w in np.ndindex(*x.shape):
+        numerators, denominator = basis(x[i, w], degree, lower, upper)
+        terms[i, w] = [b / denominator for b in numerators]
+    terms *= np.float64(dy)[..., None]
+    return terms.sum(axis=0), np.abs(terms).sum(axis=0)
+
+
+def _sums(coeffs: list[Fraction], x, lower, upper) -> tuple[float, float]:
+    numerators, denominator = basis(x, len(coeffs) - 1, lower, upper)
+    common = math.lcm(*(c.denominator for c in coeffs))
+    scaled = [c.numerator * (common // c.denominator) for c in coeffs]
+    terms = [a * b for a, b in zip(scaled, numerators, strict=True)]
+    denominator *= common
+    return sum(terms) / denominator, sum(map(abs, terms)) / denominator
+
+
+def _each(x, function):
+    out = np.zeros((2, *x.shape))
+    for i, w in np.ndindex(*x.shape):
+        out[:, i, w] = function(float(x[i, w]), w)
+    return out[0], out[1]
