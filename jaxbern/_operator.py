@@ -105,7 +105,7 @@ def _check_degree(degree: int, dtype) -> None:
 def _interval(lower: ArrayLike, upper: ArrayLike, shape: tuple[int, ...], dtype):
     """Both ends as ``[1, ..., 1 or W]`` of the rank of ``x``; checked unless traced."""
     neurons = shape[-1:]
-    ends = []
+    ends: list = []
     for name, end in (("lower", lower), ("upper", upper)):
         if np.shape(end) not in ((), neurons):
             raise ValueError(

@@ -79,7 +79,9 @@ class BernsteinAct(linen.Module):
             )
         if self.domain == "fixed":
             return config.lower, config.upper
-        mean = self.variable("batch_stats", "mean", jnp.zeros, features, self.param_dtype)
+        mean = self.variable(
+            "batch_stats", "mean", jnp.zeros, features, self.param_dtype
+        )
         var = self.variable("batch_stats", "var", jnp.ones, features, self.param_dtype)
         if linen.merge_param(
             "use_running_average", self.use_running_average, use_running_average

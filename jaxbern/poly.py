@@ -118,7 +118,7 @@ def from_function(
     [9.0, -9.0, 9.0]
     """
     n, dtype = _natural(degree, "degree"), jnp.zeros(()).dtype
-    low, up = (np.asarray(e)[..., None] for e in _check(lower, upper, np.float64))
+    low, up = (np.asarray(e)[..., None] for e in _interval(lower, upper, np.float64))
     if method == "bernstein":
         t = np.arange(n + 1) / n if n else np.array([0.5])
         return jnp.asarray(_sample(f, low * t[::-1] + up * t), dtype)
@@ -129,7 +129,7 @@ def from_function(
     y = _sample(f, low * t[::-1] + up * t)
     ways = [float(math.comb(n, k)) for k in range(n + 1)]
     matrix = np.vander(t, n + 1, increasing=True) * np.vander(t[::-1], n + 1) * ways
-    eps = max(float(jnp.finfo(d).eps) for d in (y.dtype, dtype))
+    eps = max(float(jnp.finfo(d).eps) for d in (y.dtype, dtype))  # f rounds too
     fit = np.linalg.lstsq(matrix, y.astype(float).reshape(-1, count).T, rcond=eps)[0]
     return jnp.asarray(fit.T.reshape(*(low + up).shape[:-1], n + 1), dtype)
 
@@ -259,7 +259,7 @@ def _natural(value, name):
     raise error(f"{name} must be a Python integer of at least 0, got {value!r}")
 
 
-def _check(lower, upper, dtype):
+def _interval(lower, upper, dtype):
     if not any(isinstance(end, jax.core.Tracer) for end in (lower, upper)):
         lower, upper = np.asarray(lower, dtype), np.asarray(upper, dtype)
         if not np.all((-np.inf < lower) & (lower < upper) & (upper < np.inf)):
@@ -281,7 +281,7 @@ def _apply(core, coeffs, lower=-3.0, upper=3.0, *cuts, name="coeffs"):
             f"{name} must have shape [..., n+1], got {c.shape}; write {name}[..., None]"
         )
     dtype = np.float64 if c.dtype == np.float64 else np.float32
-    ends = [jnp.asarray(e, dtype) for e in (*_check(lower, upper, dtype), *cuts)]
+    ends = [jnp.asarray(e, dtype) for e in (*_interval(lower, upper, dtype), *cuts)]
     try:
         shape = np.broadcast_shapes(c.shape[:-1], *(e.shape for e in ends))
     except ValueError as error:

@@ -29,14 +29,11 @@ def along_leading(weights: np.ndarray, ndim: int) -> np.ndarray:
 
 def power(base: jax.Array, exponent: int) -> jax.Array:
     """``base ** exponent`` for an int >= 1 by repeated squaring: no log, no NaN at 0."""
-    result = None
-    while True:
-        if exponent & 1:
-            result = base if result is None else result * base
-        exponent >>= 1
-        if not exponent:
-            return result
-        base = base * base
+    half, odd = divmod(exponent, 2)
+    if not half:
+        return base
+    squared = power(base * base, half)
+    return squared * base if odd else squared
 
 
 def derivative(coeffs: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:

@@ -7,6 +7,7 @@ that loop is vectorised; what is fast differs between the compilers of two versi
 hence the table below.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -85,7 +86,7 @@ def sum_terms(
 
 
 def _by_tiles(x, dy, lower, upper, *, degree, width, tiling):
-    """Sums over rows: ``x`` and ``dy`` ``[groups, rows * width]`` to ``[n+1, groups, width]``."""
+    """Sums over rows: from ``[groups, rows * width]`` to ``[n+1, groups, width]``."""
     groups, size = x.shape
     rows = size // width
     beside = max(1, min(tiling.lanes // (width * groups), -(-rows // tiling.depth)))
@@ -95,35 +96,37 @@ def _by_tiles(x, dy, lower, upper, *, degree, width, tiling):
         b if b.shape[-1] == 1 else jnp.tile(b, (1, 1, beside)) for b in (lower, upper)
     )
 
-    def add_tile(sums, x, dy):
+    def reduce_tile(x, dy):
         x, dy = (v.reshape(groups, tiling.depth, lanes) for v in (x, dy))
-        return [a + b for a, b in zip(sums, _reduce(x, dy), strict=True)]
-
-    def _reduce(x, dy):
         count = -(-(degree + 1) // tiling.group)
         edges = [(degree + 1) * i // count for i in range(count + 1)]
         zero = jnp.zeros((), lower.dtype)
-        for first, last in zip(edges[:-1], edges[1:], strict=True):
+        sums = []
+        for first, last in itertools.pairwise(edges):
             # Casting and clamping happen in `terms`, inside this loop: outside they
             # would be arrays of their own.
             values = terms(x, dy, lower, upper, degree, first, last)
-            yield from lax.reduce(
-                values,
-                [zero] * len(values),
-                lambda a, b: [p + q for p, q in zip(a, b, strict=True)],
-                (1,),
-            )
+            sums += lax.reduce(values, [zero] * len(values), _add, (1,))
+        return sums
 
-    def body(i, sums):
+    def add_tile(i, sums):
         cut = [lax.dynamic_slice_in_dim(v, i * tile, tile, axis=1) for v in (x, dy)]
-        return add_tile(sums, *cut)
+        return _add(sums, reduce_tile(*cut))
 
-    sums = [jnp.zeros((groups, lanes), lower.dtype)] * (degree + 1)
-    full = size // tile
-    if full:
-        sums = lax.fori_loop(0, full, body, sums)
-    if rest := size - full * tile:
-        # dy = 0 in the padding, so that it adds nothing.
-        padding = ((0, 0), (0, tile - rest))
-        sums = add_tile(sums, *(jnp.pad(v[:, full * tile :], padding) for v in (x, dy)))
+    # The sums start from one tile: the rows left over, with dy = 0 in the padding, or
+    # the first.
+    full, rest = divmod(size, tile)
+    padding = ((0, 0), (0, tile - rest))
+    begin = (
+        [jnp.pad(v[:, size - rest :], padding) for v in (x, dy)]
+        if rest
+        else [v[:, :tile] for v in (x, dy)]
+    )
+    sums = reduce_tile(*begin)
+    if full > (rest == 0):
+        sums = lax.fori_loop(int(rest == 0), full, add_tile, sums)
     return jnp.stack(sums).reshape(degree + 1, groups, beside, width).sum(axis=2)
+
+
+def _add(left, right):
+    return [a + b for a, b in zip(left, right, strict=True)]

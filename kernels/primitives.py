@@ -61,7 +61,7 @@ def _vary_alike(*args):
 
     The transpose of that mark is the sum over shards a coefficient's gradient needs.
     """
-    axes = [getattr(jax.typeof(a), "vma", frozenset()) for a in args]
+    axes = [jax.typeof(a).manual_axis_type.varying for a in args]
     union = frozenset().union(*axes)
     return [
         lax.pcast(a, tuple(union - have), to="varying") if union - have else a
@@ -76,7 +76,10 @@ def _slope(x, coeffs, lower, upper, *, implementation):
     """``B'(x; c)`` in the dtype of the arithmetic, zero outside the interval."""
     wide = x.astype(coeffs.dtype)
     inner = evaluate(
-        wide, derivative(coeffs, lower, upper), lower, upper,
+        wide,
+        derivative(coeffs, lower, upper),
+        lower,
+        upper,
         implementation=implementation,
     )
     return jnp.where((wide < lower) | (wide > upper), jnp.zeros_like(inner), inner)
@@ -200,7 +203,12 @@ def _cotangent_transpose(cotangents, x, coeffs, lower, upper, dy, **params):
 
 
 def _moments_transpose(ddc, x, lower, upper, dy, *, shape, implementation):
-    return None, None, None, evaluate(x, ddc, lower, upper, implementation=implementation)
+    return (
+        None,
+        None,
+        None,
+        evaluate(x, ddc, lower, upper, implementation=implementation),
+    )
 
 
 ad.primitive_transposes[evaluate_p] = _evaluate_transpose

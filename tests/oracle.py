@@ -5,6 +5,7 @@ too. Each function also gives the *limit*, the sum of the sizes of the terms tha
 added up, which is what a rounding error is measured against.
 """
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -35,7 +36,7 @@ def gradient_x(x, coeffs, dy, lower=-3.0, upper=3.0):
     width = Fraction(upper) - Fraction(lower)
     rational = [[Fraction(float(v)) for v in row] for row in coeffs]
     steps = [
-        [degree * (b - a) / width for a, b in zip(row, row[1:], strict=False)]
+        [degree * (b - a) / width for a, b in itertools.pairwise(row)]
         for row in rational
     ]
 

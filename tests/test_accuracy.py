@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests import oracle
-from tests.implementations import IMPLEMENTATIONS
 
 import jaxbern as jb
+from tests import oracle
+from tests.implementations import IMPLEMENTATIONS
 
 EPS = float(np.finfo(np.float32).eps)
 TINY = float(np.finfo(np.float32).tiny)

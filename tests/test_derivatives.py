@@ -1,0 +1,173 @@
+"""Derivatives of every order and mode, in every argument."""
+
+import functools
+import math
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.test_util import check_grads
+
+import jaxbern as jb
+from tests.implementations import IMPLEMENTATIONS
+
+WIDTH = 3
+each_implementation = pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+
+
+def arguments(degree: int, rows: int = 4, shared: bool = False, dtype=jnp.float32):
+    rng = np.random.default_rng(degree)
+    x = jnp.asarray(rng.uniform(-2.5, 2.5, (rows, WIDTH)), dtype)
+    shape = (degree + 1,) if shared else (WIDTH, degree + 1)
+    return x, jnp.asarray(rng.normal(size=shape), dtype)
+
+
+def textbook(x, coeffs):
+    """The formula of the definition, differentiated by JAX; for x inside."""
+    degree = coeffs.shape[-1] - 1
+    t = (x + 3) / 6
+    total = jnp.zeros_like(x)
+    for k in range(degree + 1):
+        term = jnp.broadcast_to(coeffs[..., k] * float(math.comb(degree, k)), x.shape)
+        for _ in range(k):
+            term = term * t
+        for _ in range(degree - k):
+            term = term * (1 - t)
+        total = total + term
+    return total
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("degree, shared", [(0, False), (2, True), (5, False)])
+def test_orders_one_to_three(degree, shared):
+    """Forward and reverse mode, and every nesting of the two, in x and in coeffs."""
+    x, coeffs = arguments(degree, rows=2, shared=shared, dtype=jnp.float64)
+    check_grads(jb.bernstein, (x, coeffs), order=3, modes=("fwd", "rev"))
+
+
+@pytest.mark.usefixtures("x64")
+def test_orders_one_and_two_in_the_interval():
+    x, coeffs = arguments(4, rows=2, dtype=jnp.float64)
+    lower, upper = jnp.array([-3.0, -4.0, -2.9]), jnp.array([3.0, 5.0, 2.6])
+
+    def call(x, coeffs, lower, upper):
+        return jb.bernstein(x, coeffs, lower=lower, upper=upper)
+
+    check_grads(call, (x, coeffs, lower, upper), order=2, modes=("fwd", "rev"))
+
+
+@each_implementation
+@pytest.mark.parametrize("degree", [1, 3, 9])
+def test_first_order_matches_autodiff_of_the_definition(degree, implementation):
+    x, coeffs = arguments(degree)
+    dy = jnp.cos(x)
+    run = functools.partial(jb.bernstein, implementation=implementation)
+    with jax.enable_x64(True):
+        wide = [v.astype(jnp.float64) for v in (x, coeffs, dy)]
+        value, pull = jax.vjp(textbook, *wide[:2])
+        want = (value, *pull(wide[2]))
+    value, pull = jax.vjp(run, x, coeffs)
+    chex.assert_trees_all_close(
+        (value, *pull(dy)), jax.tree.map(np.float32, want), rtol=2e-5, atol=1e-6
+    )
+
+
+@each_implementation
+def test_hessian_and_every_nesting_agree(implementation):
+    x, coeffs = arguments(4)
+    run = functools.partial(jb.bernstein, implementation=implementation)
+
+    def energy(x, coeffs):
+        return jnp.sum(jnp.sin(run(x, coeffs)))
+
+    def reference(x, coeffs):
+        return jnp.sum(jnp.sin(textbook(x, coeffs)))
+
+    want = jax.hessian(reference, argnums=(0, 1))(x, coeffs)
+    for outer in (jax.jacfwd, jax.jacrev):
+        for inner in (jax.jacfwd, jax.jacrev):
+            got = outer(inner(energy, argnums=(0, 1)), argnums=(0, 1))(x, coeffs)
+            chex.assert_trees_all_close(got, want, rtol=1e-4, atol=1e-5)
+
+
+@each_implementation
+def test_jvp_linearize_and_vjp_agree(implementation):
+    x, coeffs = arguments(5)
+    tangents = (jnp.sin(x), jnp.cos(coeffs))
+    run = functools.partial(jb.bernstein, implementation=implementation)
+    value, tangent = jax.jvp(run, (x, coeffs), tangents)
+    again, push = jax.linearize(run, x, coeffs)
+    chex.assert_trees_all_equal(value, again, run(x, coeffs))
+    chex.assert_trees_all_close(tangent, push(*tangents), rtol=1e-6)
+    # <J v, w> = <v, J^T w>
+    w = jnp.exp(-(x**2))
+    pulled = jax.vjp(run, x, coeffs)[1](w)
+    left = jnp.vdot(tangent, w)
+    right = sum(jnp.vdot(a, b) for a, b in zip(tangents, pulled, strict=True))
+    np.testing.assert_allclose(left, right, rtol=1e-5)
+
+
+@each_implementation
+def test_gradient_at_and_beyond_the_ends(implementation):
+    """At an end point the slope from inside, not half of it; outside zero."""
+    coeffs = jnp.array([1.0, 4.0, -2.0, 5.0])
+    x = jnp.array([-jnp.inf, -3.5, -3.0, 3.0, 3.5, jnp.inf])
+    run = functools.partial(jb.bernstein, coeffs=coeffs, implementation=implementation)
+    slope = jax.vmap(jax.grad(run))(x)
+    n, width = 3, 6.0
+    want = [0, 0, n * (4 - 1) / width, n * (5 + 2) / width, 0, 0]
+    np.testing.assert_allclose(slope, want, rtol=1e-6)
+    np.testing.assert_allclose(run(x), [1, 1, 1, 5, 5, 5], rtol=1e-6)
+    forward = jax.jvp(run, (x,), (jnp.ones_like(x),))[1]
+    np.testing.assert_allclose(forward, want, rtol=1e-6)
+
+
+@each_implementation
+def test_nan_stays_nan(implementation):
+    x, coeffs = jnp.array([[jnp.nan, 0.5]]), jnp.ones((2, 4))
+    run = functools.partial(jb.bernstein, implementation=implementation)
+    y, pull = jax.vjp(run, x, coeffs)
+    dx, dc = pull(jnp.ones_like(y))
+    for got in (y, dx):
+        assert np.isnan(got).tolist() == [[True, False]]
+    assert np.isnan(dc).all(axis=1).tolist() == [True, False]
+
+
+def test_pinn_second_derivatives_of_a_network():
+    """u'' of a network, forward over forward, as a PDE solver takes it."""
+    rng = np.random.default_rng(0)
+    weights = [jnp.asarray(rng.normal(size=s) * 0.3, jnp.float32) for s in ((4,), (4,))]
+    coeffs = jnp.asarray(rng.normal(size=(4, 6)), jnp.float32)
+
+    def network(act, x):
+        return jnp.vdot(weights[1], act(weights[0] * x, coeffs))
+
+    second = [
+        jax.jacfwd(jax.jacfwd(functools.partial(network, act)))(jnp.float32(0.7))
+        for act in (jb.bernstein, textbook)
+    ]
+    np.testing.assert_allclose(second[0], second[1], rtol=1e-4)
+
+
+def test_what_the_backward_pass_keeps():
+    """x and coeffs, nothing else of their size: no basis, no normalised input."""
+    x, coeffs = arguments(9, rows=8)
+    _, pull = jax.vjp(lambda x, c: jb.bernstein(jnp.sin(x), jnp.cos(c)), x, coeffs)
+    sizes = sorted(leaf.size for leaf in jax.tree.leaves(pull))
+    # sin(x) and cos(x), cos(c) and sin(c) belong to the functions around; the operator
+    # adds its two arguments and the ends of the interval.
+    assert sizes == sorted([1, 1] + 2 * [coeffs.size] + 2 * [x.size])
+
+
+def test_reverse_mode_is_one_pass():
+    x, coeffs = arguments(3)
+    gradient = jax.grad(lambda x, c: jnp.sum(jb.bernstein(x, c) ** 2), argnums=(0, 1))
+    text = str(jax.make_jaxpr(gradient)(x, coeffs))
+    assert text.count(" bernstein[") == 1
+    assert text.count(" bernstein_cotangent[") == 1
+    assert "bernstein_tangent[" not in text
+    only_x = str(jax.make_jaxpr(jax.grad(lambda x: jb.bernstein(x, coeffs).sum()))(x))
+    assert "moments" not in only_x
+    assert "cotangent" not in only_x

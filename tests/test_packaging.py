@@ -1,0 +1,56 @@
+"""What an import brings in, and that the package is one package."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import jaxbern as jb
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(code: str, **options) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, **options
+    )
+
+
+def test_import_needs_only_the_core_dependencies():
+    """Nothing of the test, plotting or GPU extras; no warning; nothing compiled."""
+    code = (
+        "import sys, warnings; warnings.simplefilter('error'); import jaxbern; "
+        "print([m for m in ('chex', 'triton', 'jax_triton', 'matplotlib', 'equinox', "
+        "'jax.experimental.pallas', 'ray', 'polars') if m in sys.modules])"
+    )
+    result = run(code)
+    assert (result.stdout.strip(), result.stderr) == ("[]", "")
+
+
+def test_kernels_can_only_be_imported_as_part_of_the_package():
+    result = run("import kernels", cwd=ROOT)
+    assert "this package is `jaxbern.kernels`, not `kernels`" in result.stderr
+    assert importlib.util.find_spec("jaxbern.kernels") is not None
+
+
+@pytest.mark.parametrize(
+    "name", ["bernstein", "BernsteinAct", "initializers", "poly", "implementation",
+             "saturation", "__version__"],
+)  # fmt: skip
+def test_public_names(name):
+    assert hasattr(jb, name)
+
+
+def test_kernels_import_nothing_else_of_the_library():
+    for path in (ROOT / "kernels").glob("*.py"):
+        for line in path.read_text().splitlines():
+            if line.startswith(("import jaxbern", "from jaxbern")):
+                assert line.startswith("from jaxbern.kernels"), f"{path.name}: {line}"
+
+
+def test_nothing_imports_the_experiments():
+    for path in [*(ROOT / "jaxbern").glob("*.py"), *(ROOT / "kernels").glob("*.py")]:
+        assert "import experiments" not in path.read_text()
+        assert "from experiments" not in path.read_text()
