@@ -41,8 +41,9 @@ def evaluate(x, coeffs, lower, upper, *, implementation: str) -> jax.Array:
     return evaluate_p.bind(x, coeffs, lower, upper, implementation=implementation)
 
 
-def _tangent(x, coeffs, lower, upper, dx, dcoeffs, *, implementation):
-    args = _vary_alike(x, coeffs, lower, upper, dx, dcoeffs)
+def _tangent(x, coeffs, lower, upper, dx, *dcoeffs, implementation):
+    """``dcoeffs`` is left out when the coefficients do not move."""
+    args = _vary_alike(x, coeffs, lower, upper, dx, *dcoeffs)
     return tangent_p.bind(*args, implementation=implementation)
 
 
@@ -69,35 +70,30 @@ def _vary_alike(*args):
     ]
 
 
-# --- slope: what the rules below are made of -------------------------------------------
+# --- the same by parts: what the rules are made of ------------------------------------
 
 
-def _slope(x, coeffs, lower, upper, *, implementation):
-    """``B'(x; c)`` in the dtype of the arithmetic, zero outside the interval."""
+def _slope_times(factor, x, coeffs, lower, upper, *, implementation):
+    """``B'(x; c) * factor`` in the dtype of ``x``; the slope is zero outside."""
     wide = x.astype(coeffs.dtype)
-    inner = evaluate(
-        wide,
-        derivative(coeffs, lower, upper),
-        lower,
-        upper,
-        implementation=implementation,
-    )
-    return jnp.where((wide < lower) | (wide > upper), jnp.zeros_like(inner), inner)
+    inner = derivative(coeffs, lower, upper)
+    slope = evaluate(wide, inner, lower, upper, implementation=implementation)
+    product = slope * factor.astype(slope.dtype)
+    outside = (wide < lower) | (wide > upper)
+    return jnp.where(outside, jnp.zeros_like(product), product).astype(x.dtype)
 
 
-def _tangent_by_parts(x, coeffs, lower, upper, dx, dcoeffs, *, implementation):
+def _tangent_by_parts(x, coeffs, lower, upper, dx, *dcoeffs, implementation):
     """``tangent`` written with ``evaluate``: its lowering, and its own derivative."""
-    run = functools.partial(evaluate, implementation=implementation)
-    slope = _slope(x, coeffs, lower, upper, implementation=implementation)
-    return (slope * dx.astype(slope.dtype)).astype(x.dtype) + run(
-        x, dcoeffs, lower, upper
-    )
+    out = _slope_times(dx, x, coeffs, lower, upper, implementation=implementation)
+    for moved in dcoeffs:
+        out += evaluate(x, moved, lower, upper, implementation=implementation)
+    return out
 
 
 def _cotangent_by_parts(x, coeffs, lower, upper, dy, *, implementation):
     """``cotangent`` written with ``evaluate`` and ``moments``."""
-    slope = _slope(x, coeffs, lower, upper, implementation=implementation)
-    dx = (slope * dy.astype(slope.dtype)).astype(x.dtype)
+    dx = _slope_times(dy, x, coeffs, lower, upper, implementation=implementation)
     dcoeffs = _moments(
         x, lower, upper, dy, shape=coeffs.shape, implementation=implementation
     )
@@ -129,8 +125,8 @@ def _evaluate_jvp(primals, tangents, **params):
     if all(isinstance(t, ad.Zero) for t in (dx, *dbounds)):
         return out, evaluate(x, dcoeffs, lower, upper, **params)
     dx = _moved_with_interval(x, lower, upper, (dx, *dbounds), coeffs.dtype)
-    dcoeffs = ad.instantiate_zeros(dcoeffs)
-    return out, _tangent(*primals, dx, dcoeffs, **params)
+    moving = [] if isinstance(dcoeffs, ad.Zero) else [dcoeffs]
+    return out, _tangent(*primals, dx, *moving, **params)
 
 
 def _by_parts_jvp(by_parts: Callable, bind: Callable):
@@ -184,17 +180,17 @@ def _evaluate_transpose(dy, x, coeffs, lower, upper, *, implementation):
     return None, dcoeffs, None, None
 
 
-def _tangent_transpose(dy, x, coeffs, lower, upper, dx, dcoeffs, **params):
-    wants_dx, wants_dc = map(ad.is_undefined_primal, (dx, dcoeffs))
+def _tangent_transpose(dy, x, coeffs, lower, upper, dx, *dcoeffs, **params):
+    wants_dx = ad.is_undefined_primal(dx)
+    wants_dc = any(map(ad.is_undefined_primal, dcoeffs))
     out_dx = out_dc = None
     if wants_dx and wants_dc:
         out_dx, out_dc = _cotangent(x, coeffs, lower, upper, dy, **params)
     elif wants_dx:
-        slope = _slope(x, coeffs, lower, upper, **params)
-        out_dx = (slope * dy.astype(slope.dtype)).astype(x.dtype)
+        out_dx = _slope_times(dy, x, coeffs, lower, upper, **params)
     elif wants_dc:
         out_dc = _moments(x, lower, upper, dy, shape=coeffs.shape, **params)
-    return None, None, None, None, out_dx, out_dc
+    return None, None, None, None, out_dx, *[out_dc for _ in dcoeffs]
 
 
 def _cotangent_transpose(cotangents, x, coeffs, lower, upper, dy, **params):
@@ -233,7 +229,7 @@ def _batch(bind: Callable, coefficients: tuple[int, ...], like_x: tuple[int, ...
             a.shape[d] for a, d in zip(args, dims, strict=True) if d is not None
         )
         own_coefficients = bind is _cotangent or any(
-            dims[i] is not None for i in coefficients
+            dims[i] is not None for i in coefficients if i < len(dims)
         )
         moved = []
         for i, (a, d) in enumerate(zip(args, dims, strict=True)):

@@ -171,3 +171,19 @@ def test_reverse_mode_is_one_pass():
     only_x = str(jax.make_jaxpr(jax.grad(lambda x: jb.bernstein(x, coeffs).sum()))(x))
     assert "moments" not in only_x
     assert "cotangent" not in only_x
+
+
+def test_forward_mode_in_x_alone_evaluates_the_slope_alone():
+    x, coeffs = arguments(3)
+    push = jax.make_jaxpr(lambda x, dx: jax.jvp(jb.bernstein, (x, coeffs), dx))
+    with_coeffs = push(x, (x, coeffs))
+    alone = jax.make_jaxpr(
+        lambda x, dx: jax.jvp(lambda x: jb.bernstein(x, coeffs), (x,), (dx,))
+    )(x, x)
+    inputs = [
+        len(e.invars)
+        for program in (with_coeffs, alone)
+        for e in program.eqns
+        if e.primitive.name == "bernstein_tangent"
+    ]
+    assert inputs == [6, 5]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .dispatch import Action, builds
@@ -24,7 +26,8 @@ def _float_to_integer(x: Array, target: Type) -> Array:
     result = np.where(wide >= high, limits.max, inside.astype(target.value))
     result = np.where(wide <= low, limits.min, result)
     if target.bits == 64 or x.dtype == np.float64:
-        result = np.where(np.isnan(x), 1 << (target.bits - 1), result.view("u8"))
+        nan = limits.min if target.signed else 1 << (target.bits - 1)
+        result = np.where(np.isnan(x), nan, result)
     return result.astype(target.value)
 
 
@@ -58,19 +61,21 @@ def convert(i: Instruction, shared: dict[str, int]) -> Action:
     return action
 
 
-def _change(i: Instruction, target: Type, source: Type):
+def _change(i: Instruction, target: Type, source: Type) -> Callable[[Array], Array]:
     """The conversion itself: values of `source` to bits of `target`."""
     saturate, relu, ftz = (m in i.modifiers for m in ("sat", "relu", "ftz"))
     mode = next((m for m in i.modifiers if m in (*MODES, "rna")), "rn")
     integral = next((_TO_INTEGRAL[m] for m in i.modifiers if m in _TO_INTEGRAL), None)
     if source.kind == target.kind == "int":
         return lambda x: _integer_to_integer(x, target, saturate).view(target.storage)
+    if source.kind == "int" and target.name == "f64" and mode != "rn":
+        raise Unsupported(f"{i.name}: rounding")
     if target.kind == "int" and integral is None:
         raise Unsupported(f"{i.name}: no integer rounding")
 
     def change(x: Array) -> Array:
         if source.kind == "int":
-            x = integer_to_float64(x)
+            x = integer_to_float64(x, target)
         elif ftz and x.dtype == np.float32:
             x = flush(x, source)
         if integral is not None:
@@ -89,9 +94,7 @@ def _change(i: Instruction, target: Type, source: Type):
     return change
 
 
-def _pack(
-    i: Instruction, target: Type, source: Type, shared: dict[str, int]
-) -> Action:
+def _pack(i: Instruction, target: Type, source: Type, shared: dict[str, int]) -> Action:
     """cvt.rn.bf16x2.f32 d, high, low."""
     i.expect(3)
     half = target.part
@@ -106,5 +109,3 @@ def _pack(
         write(lanes, upper | change(low(lanes, mask)), mask)
 
     return action
-
-

@@ -20,7 +20,9 @@ Builder = Callable[[Instruction, dict[str, int]], Action]
 _BUILDERS: dict[tuple[str, str], Builder] = {}
 
 
-def builds(opcodes: Iterable[str], kinds: Iterable[str]) -> Callable[[Builder], Builder]:
+def builds(
+    opcodes: Iterable[str], kinds: Iterable[str]
+) -> Callable[[Builder], Builder]:
     """Registers a builder for these opcodes and kinds of their last type."""
 
     def register(builder: Builder) -> Builder:
@@ -52,13 +54,13 @@ def compute(
     kind = target[1]
     write = write_bits(*target)
 
+    def encode(result: Array) -> Array:
+        rounds = kind.kind == "float"
+        return narrow(result, kind) if rounds else result.view(kind.storage)
+
     def action(lanes: Lanes, mask: Mask) -> None:
         result = function(*[read(lanes, mask) for read in readers])
-        if kind.kind == "float":
-            raw = narrow(result, kind)
-        else:
-            raw = result.view(kind.storage)
-        write(lanes, raw, mask)
+        write(lanes, encode(result), mask)
 
     return action
 

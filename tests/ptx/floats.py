@@ -2,12 +2,13 @@
 
 `.approx` and `.full` are computed as well as the type allows; hardware may be a few
 units in the last place away. An unmarked `mul` feeding an unmarked `add` is executed
-as written, though ptxas may fuse the two.
+as written, though ptxas may fuse the two. An exact zero sum is +0, even under `.rm`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
 
@@ -133,14 +134,14 @@ def _type(i: Instruction) -> Type:
 
 @builds(_ARITHMETIC, ["float"])
 def arithmetic(i: Instruction, shared: dict[str, int]) -> Action:
-    """add, sub, mul, fma in every float type and, but for f64, every rounding mode."""
+    """add, sub, mul, fma in every float type; for f32 in every rounding mode."""
     count, single, double, exact = _ARITHMETIC[i.opcode]
     i.allow(*MODES, "ftz", "sat", "relu")
     i.expect(count + 1)
     kind = _type(i)
     name = (kind.part or kind).name
     modes = [m for m in i.modifiers if m in MODES] or ["rn"]
-    if len(modes) > 1 or (name == "f64" and modes != ["rn"]):
+    if len(modes) > 1 or (name != "f32" and modes != ["rn"]):
         raise Unsupported(f"{i.name}: rounding")
     if modes == ["rn"] and name in ("f32", "f64"):
         return _finish(i, single if name == "f32" else double, shared)
@@ -149,12 +150,13 @@ def arithmetic(i: Instruction, shared: dict[str, int]) -> Action:
 
 @builds(_EXTREMES, ["float"])
 def extreme(i: Instruction, shared: dict[str, int]) -> Action:
-    """min, max: the number wins over NaN, or with .NaN the NaN does."""
+    """min, max of two or three: a number wins over NaN, or with .NaN the NaN does."""
     i.allow("ftz", "NaN")
-    i.expect(3)
+    i.expect(3, 4)
     _type(i)
-    function = _EXTREMES[i.opcode]
-    return _finish(i, function if "NaN" in i.modifiers else _numeric(function), shared)
+    both = _EXTREMES[i.opcode]
+    both = both if "NaN" in i.modifiers else _numeric(both)
+    return _finish(i, lambda *sources: reduce(both, sources), shared)
 
 
 @builds(["div"], ["float"])

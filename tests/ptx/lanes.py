@@ -60,7 +60,7 @@ class Lanes:
         self.row = index // self.per_block
         self.thread = index % self.per_block
         self.alive = self.thread < prod(threads)
-        self.shared = SharedMemory(len(blocks), shared_bytes, program.shared_bytes)
+        self.shared = SharedMemory(len(blocks), program.shared_bytes + shared_bytes)
         # Copies on their way to shared memory: closed groups, and the open one.
         self.copies: list[list[Callable[[], None]]] = []
         self.open_copies: list[Callable[[], None]] = []
@@ -167,6 +167,8 @@ def read_bits(operand: Operand, kind: Type, shared: dict[str, int]) -> Reader:
 def read_value(operand: Operand, kind: Type, shared: dict[str, int]) -> Reader:
     """How to fetch what arithmetic of type `kind` sees of a source."""
     bits = read_bits(operand, kind, shared)
+    if kind.value == kind.storage:
+        return bits
     return lambda lanes, mask: decode(kind, bits(lanes, mask))
 
 

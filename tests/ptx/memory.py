@@ -15,6 +15,7 @@ from .errors import MemoryFault, Race, Undefined
 from .values import Array
 
 REGION_BITS = 40
+SHARED_WINDOW = 1 << 60  # where generic addresses of shared memory begin
 _MIDDLE = 1 << (REGION_BITS - 1)
 _POISON = 0xFF  # NaN in every float type, -1 in every signed integer
 _PADDING = 32  # the widest vector access, so that typed views always fit
@@ -38,8 +39,11 @@ class Buffer:
     loaded: int = field(default=0)
     stored: int = field(default=0)
 
-    def fault(self, addresses: Array, width: int) -> None:
-        """Raises if any access of `width` bytes is outside or misaligned."""
+    def check(self, addresses: Array, width: int, share: int) -> None:
+        """Raises if any access of `width` bytes is outside or misaligned.
+
+        Each address stands for `share` threads.
+        """
         offset = addresses - self.base
         outside = (offset < 0) | (offset + width > self.size)
         if outside.any():
@@ -48,14 +52,14 @@ class Buffer:
                 f"{width} bytes at offset {first} of {self.label}, "
                 f"which has {self.size} bytes",
                 int(addresses[outside][0]),
-                int(outside.sum()),
+                int(outside.sum()) * share,
             )
         crooked = addresses % width != 0
         if crooked.any():
             raise MemoryFault(
                 f"{width} bytes of {self.label} at an address not a multiple of it",
                 int(addresses[crooked][0]),
-                int(crooked.sum()),
+                int(crooked.sum()) * share,
             )
 
 
@@ -85,7 +89,7 @@ class GlobalMemory:
         """
         result = np.empty((len(addresses), length), f"u{size}")
         share = threads // len(addresses)
-        for buffer, where in self._owners(addresses, size * length):
+        for buffer, where in self._owners(addresses, size * length, share):
             rows = (addresses[where] - buffer.base) // (size * length)
             if buffer.defined is not None:
                 known = buffer.defined.reshape(-1, size * length)[rows]
@@ -99,7 +103,7 @@ class GlobalMemory:
     def store(self, addresses: Array, values: Array) -> None:
         """Writes `values` (addresses, length) to adjacent items at each address."""
         size, length = values.dtype.itemsize, values.shape[1]
-        for buffer, where in self._owners(addresses, size * length):
+        for buffer, where in self._owners(addresses, size * length, 1):
             mine = values[where]
             if not buffer.writable:
                 raise MemoryFault(
@@ -116,25 +120,27 @@ class GlobalMemory:
                 buffer.defined.reshape(-1, size * length)[rows] = True
             buffer.stored += mine.nbytes
 
-    def _owners(self, addresses: Array, width: int) -> Iterator[tuple[Buffer, Array]]:
+    def _owners(
+        self, addresses: Array, width: int, share: int
+    ) -> Iterator[tuple[Buffer, Array | slice]]:
         """The buffers hit, checked, each with the positions of its addresses."""
         low, high = int(addresses.min()), int(addresses.max())
         if low >> REGION_BITS == high >> REGION_BITS:
-            buffer = self._buffer(low >> REGION_BITS, addresses)
+            buffer = self._buffer(low >> REGION_BITS, addresses, share)
             inside = low >= buffer.base and high + width <= buffer.base + buffer.size
             if not inside or int(np.bitwise_or.reduce(addresses)) % width:
-                buffer.fault(addresses, width)
+                buffer.check(addresses, width, share)
             yield buffer, slice(None)
             return
         regions = addresses >> REGION_BITS
         for region in np.unique(regions):
             where = np.flatnonzero(regions == region)
-            buffer = self._buffer(int(region), addresses[where])
-            buffer.fault(addresses[where], width)
+            buffer = self._buffer(int(region), addresses[where], share)
+            buffer.check(addresses[where], width, share)
             yield buffer, where
 
-    def _buffer(self, region: int, addresses: Array) -> Buffer:
+    def _buffer(self, region: int, addresses: Array, share: int) -> Buffer:
         if 1 <= region <= len(self.buffers):
             return self.buffers[region - 1]
         what = "null pointer" if region in (0, -1) else "wild pointer"
-        raise MemoryFault(what, int(addresses[0]), len(addresses))
+        raise MemoryFault(what, int(addresses[0]), len(addresses) * share)

@@ -43,7 +43,7 @@ _THREADS = re.compile(r"\.reqntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
 _TOKEN = re.compile(r"\S")
 _LABEL = re.compile(r"([\w$%]+)\s*:(?!:)")
 _GUARD = re.compile(r"@(!?)\s*([\w$%]+)\s+")
-_ADDRESS = re.compile(r"([\w$%]+)\s*(?:([+-])\s*(-?\w+))?$")
+_ADDRESS = re.compile(r"([\w$%]+)\s*(?:\+\s*(-?\w+))?$")
 _NUMBER = re.compile(r"-?\d")
 
 
@@ -52,7 +52,7 @@ def parse(text: str, name: str | None = None) -> Program:
     text = _NOISE.sub("", text)
     entry = _find_entry(text, name)
     body = text[entry.end() : _closing_brace(text, entry.end())]
-    shared, shared_bytes = _shared_layout(text)
+    shared, shared_bytes = _shared_layout(text, body)
     threads = _THREADS.search(entry[3])
     reader = _Body()
     reader.read(body)
@@ -101,9 +101,10 @@ def _parameters(text: str) -> Iterator[Parameter]:
         yield Parameter(found[2], kind, kind.bytes * int(found[3] or 1))
 
 
-def _shared_layout(text: str) -> tuple[dict[str, int], int]:
-    """Offsets of the shared variables; unsized (dynamic) ones come after the rest."""
-    found = sorted(_SHARED.finditer(text), key=lambda m: m[4] == "")
+def _shared_layout(text: str, body: str) -> tuple[dict[str, int], int]:
+    """Offsets of the shared variables that the body uses; the dynamic one is last."""
+    used = (m for m in _SHARED.finditer(text) if m[3] in body)
+    found = sorted(used, key=lambda m: m[4] == "")
     offsets, end = {}, 0
     for align, kind, name, length in (m.groups() for m in found):
         size = _type(kind).bytes
@@ -208,7 +209,7 @@ class _Body:
             return Sink()
         if "|" in text:
             first, second = (self._operand(o.strip()) for o in text.split("|"))
-            return Pair(first, second)  # pyrefly: ignore[bad-argument-type]
+            return Pair(first, second)
         if text.startswith("!"):
             register = self._register(text[1:].strip())
             if register is None:
@@ -224,9 +225,8 @@ class _Body:
         match = _ADDRESS.match(text)
         if not match:
             raise Unsupported(f"address [{text}]")
-        base, sign, offset = match.groups()
-        shift = integer(offset) if offset else 0
-        return Address(self._operand(base), -shift if sign == "-" else shift)
+        base, offset = match.groups()
+        return Address(self._operand(base), integer(offset) if offset else 0)
 
 
 def _split(text: str) -> list[str]:

@@ -7,6 +7,7 @@ midpoint as the exact one, so rounding it once more is rounding the exact value.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -16,15 +17,21 @@ from .values import Array, Type, decode
 
 _NAN = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF}
 _HALF_ULP = np.uint64(1 << 28)
+_LARGE_EXPONENT = np.uint32(0x7F000000)
 _BELOW_FLOAT32 = np.uint64((1 << 29) - 1)
 MODES = ("rn", "rz", "rm", "rp")
 
 
-def odd_sum(a: Array, b: Array) -> Array:
-    """a + b in float64, rounded to odd (a and b are float64)."""
+def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """The float64 sum and what it lost, exactly (Knuth)."""
     total = a + b
     shadow = total - a
-    lost = (a - (total - shadow)) + (b - shadow)  # exact (Knuth's two-sum)
+    return total, (a - (total - shadow)) + (b - shadow)
+
+
+def odd_sum(a: Array, b: Array) -> Array:
+    """a + b in float64, rounded to odd (a and b are float64)."""
+    total, lost = _two_sum(a, b)
     bits = total.view(np.int64)
     fix = (lost != 0) & np.isfinite(total) & ((bits & 1) == 0)
     step = np.where((lost > 0) == (total > 0), 1, -1)
@@ -34,37 +41,54 @@ def odd_sum(a: Array, b: Array) -> Array:
 def fma32(a: Array, b: Array, c: Array) -> Array:
     """a * b + c in float32 with a single rounding."""
     product = a.astype(np.float64) * b  # exact: 24 + 24 bits fit in 53
-    addend = c.astype(np.float64)
-    total = np.atleast_1d(product + addend)
+    total = product + c
     result = total.astype(np.float32)
-    # Rounding twice differs only if the float64 sum is a float32 midpoint. Below the
-    # normal range midpoints lie elsewhere, so every such lane is looked at again.
+    # Rounding twice goes wrong only where the float64 sum is a float32 midpoint. Near
+    # and below the smallest normal number midpoints lie elsewhere: doubt all of those.
     doubtful = (total.view(np.uint64) & _BELOW_FLOAT32) == _HALF_ULP
-    doubtful |= (np.abs(total) < np.finfo(np.float32).tiny) & (total != 0)
+    tiny = (result.view(np.uint32) & _LARGE_EXPONENT) == 0
+    if tiny.any():
+        doubtful |= tiny & (total != 0)
     if doubtful.any():
-        again = odd_sum(*np.broadcast_arrays(product, addend))
+        again = odd_sum(product, c.astype(np.float64))
         result = np.where(doubtful, again.astype(np.float32), result)
     return result
 
 
 def fma64(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c in float64 with a single rounding, through exact rationals."""
-    plain = np.atleast_1d(a * b + c)
-    lanes = (x.ravel() for x in np.broadcast_arrays(a, b, c, plain))
-    exact = [
-        _fma_exact(*lane) for lane in zip(*(x.tolist() for x in lanes), strict=True)
-    ]
-    return np.array(exact).reshape(plain.shape)
+    """a * b + c in float64 with a single rounding (Boldo and Melquiond, 2008)."""
+    a, b, c = np.broadcast_arrays(a, b, c)
+    high = a * b
+    plain = high + c
+    low = _product_error(a, b, high)
+    sum1, lost1 = _two_sum(c, low)
+    sum2, lost2 = _two_sum(high, sum1)
+    result = sum2 + odd_sum(lost1, lost2)
+    sizes = [np.abs(x) for x in (a, b, c, high)]
+    safe = (np.max(sizes, axis=0) < 2.0**990) & (sizes[3] > 2.0**-900)
+    trivial = (a == 0) | (b == 0) | ~np.isfinite(sizes[:3]).all(axis=0)
+    result = np.where(safe, result, plain)
+    for lane in zip(*np.nonzero(~safe & ~trivial), strict=True):
+        result[lane] = _fma_exact(*(float(x[lane]) for x in (a, b, c, plain)))
+    return result
+
+
+def _product_error(a: Array, b: Array, product: Array) -> Array:
+    """a * b - product, exactly (Dekker): each factor is split into 26 + 27 bits."""
+    split = 2.0**27 + 1
+    a1 = split * a - (split * a - a)
+    b1 = split * b - (split * b - b)
+    a0, b0 = a - a1, b - b1
+    return ((a1 * b1 - product) + a1 * b0 + a0 * b1) + a0 * b0
 
 
 def _fma_exact(a: float, b: float, c: float, plain: float) -> float:
-    if not np.isfinite([a, b, c]).all():
-        return plain
+    """One lane where the fast way might under- or overflow: exact rationals."""
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     try:
         return float(exact) if exact else plain
     except OverflowError:
-        return float("inf") if exact > 0 else float("-inf")
+        return math.inf if exact > 0 else -math.inf
 
 
 def _float32_odd(x: Array) -> Array:
@@ -127,12 +151,13 @@ def _tf32(x: Array, mode: str) -> Array:
 def flush(x: Array, kind: Type) -> Array:
     """Subnormals become zeros of the same sign, as `.ftz` asks."""
     smallest = 2.0**-14 if (kind.part or kind).name == "f16" else 2.0**-126
-    return np.where(np.abs(x) < x.dtype.type(smallest), np.copysign(0, x), x)
+    return x * (np.abs(x) >= x.dtype.type(smallest))
 
 
-def integer_to_float64(x: Array) -> Array:
-    """Any integer as float64: exact, or rounded to odd where 53 bits do not do."""
-    if x.dtype.itemsize < 8:
+def integer_to_float64(x: Array, target: Type) -> Array:
+    """Any integer as float64: if 53 bits do not do, rounded to odd for a narrower
+    target."""
+    if x.dtype.itemsize < 8 or target.name == "f64":
         return x.astype(np.float64)
     high = (x >> x.dtype.type(32)).astype(np.float64) * 2.0**32
     return odd_sum(high, (x & x.dtype.type(0xFFFFFFFF)).astype(np.float64))

@@ -21,8 +21,8 @@ _SEVERAL = (1 << _EPOCH_BITS) - 1
 class SharedMemory:
     """`rows` blocks of `size` bytes each."""
 
-    def __init__(self, rows: int, size: int, declared: int) -> None:
-        self.size = max(size, declared)
+    def __init__(self, rows: int, size: int) -> None:
+        self.size = size
         self._stride = pad(self.size)
         total = rows * self._stride
         self._data = np.zeros(total, np.uint8)

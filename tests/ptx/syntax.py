@@ -54,8 +54,8 @@ class Negated:
 class Pair:
     """`d|p`: two destinations."""
 
-    first: Register | Sink
-    second: Register | Sink
+    first: Operand
+    second: Operand
 
 
 @dataclass(frozen=True)
