@@ -2,6 +2,7 @@
 
 from jaxbern import initializers as initializers
 from jaxbern import poly as poly
+from jaxbern._dispatch import explain as explain
 from jaxbern._dispatch import implementation as implementation
 from jaxbern._layer import BernsteinAct as BernsteinAct
 from jaxbern._operator import bernstein as bernstein

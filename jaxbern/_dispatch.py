@@ -5,6 +5,10 @@ import contextvars
 import os
 from collections.abc import Iterator
 
+import jax
+import jax.numpy as jnp
+from jax.typing import DTypeLike
+
 from jaxbern.kernels import backends
 
 _ENVIRONMENT = "JAXBERN_IMPLEMENTATION"
@@ -33,6 +37,32 @@ def implementation(name: str) -> Iterator[None]:
         _context.reset(token)
 
 
+def explain(
+    *,
+    degree: int = 9,
+    dtype: DTypeLike = jnp.float32,
+    platform: str | None = None,
+    implementation: str | None = None,
+) -> str:
+    """Which implementation a call would use, and why, in one line.
+
+    ``platform`` is that of JAX's first device if not given. Raises ``NotImplementedError``
+    like the call itself if the implementation is named and cannot run.
+
+    >>> import jaxbern as jb
+    >>> jb.explain(platform="cpu")
+    "xla: the kernels are for CUDA and this program is compiled for 'cpu'"
+    """
+    if platform is None:
+        device = jax.devices()[0]
+        platform = "cuda" if device.platform == "gpu" else device.platform
+        if "rocm" in getattr(device.client, "platform_version", "").lower():
+            platform = "rocm"
+    arithmetic = jnp.dtype(jnp.float64 if dtype == jnp.float64 else jnp.float32)
+    choice = backends.choose(requested(implementation), platform, arithmetic, degree)
+    return f"{choice.name}: {choice.reason}"
+
+
 def requested(name: str | None) -> str:
     """The name that the argument, the context or the environment asks for, or auto."""
     if name is not None:
@@ -45,7 +75,7 @@ def requested(name: str | None) -> str:
 
 
 def _checked(name: str, source: str) -> str:
-    if name not in backends.NAMES:
+    if name not in backends.NAMES + backends.INTERPRETED:
         raise ValueError(
             f"{source} must be one of {', '.join(map(repr, backends.NAMES))}, "
             f"or left out for the best available; got {name!r}"

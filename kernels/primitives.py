@@ -25,7 +25,7 @@ from jax import lax
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from jaxbern.kernels import backends
+from jaxbern.kernels import backends, partition
 from jaxbern.kernels.algebra import derivative
 
 evaluate_p = Primitive("bernstein")
@@ -285,6 +285,7 @@ def _register(primitive, run: Callable):
         return primitive.bind(*args, **params)
 
     primitive.def_impl(eager)
+    partition.needs_devices(primitive)
     for platform in _PLATFORMS:
         lowered = functools.partial(run, platform=platform)
         mlir.register_lowering(
@@ -292,21 +293,48 @@ def _register(primitive, run: Callable):
         )
 
 
-def _run_evaluate(*args, implementation, platform):
-    return backends.get(implementation, platform).evaluate(*args)
+def _run_evaluate(x, coeffs, lower, upper, *, implementation, platform):
+    backend = backends.get(implementation, platform, lower.dtype, len(coeffs) - 1)
+    args = (x, coeffs, lower, upper)
+    if backend.elementwise:
+        return backend.evaluate(*args)
+    run = partition.by_rows(
+        lambda *args: (backend.evaluate(*args),), _axes(*args), [partition.like_x(x)]
+    )
+    return run(*args)[0]
 
 
 def _run_tangent(*args, implementation, platform):
     return _tangent_by_parts(*args, implementation=implementation)
 
 
-def _run_cotangent(*args, implementation, platform):
-    return backends.get(implementation, platform).vjp(*args)
+def _run_cotangent(x, coeffs, lower, upper, dy, *, implementation, platform):
+    backend = backends.get(implementation, platform, lower.dtype, len(coeffs) - 1)
+    own = partition.like_x(x)
+    axes = _axes(x, coeffs, lower, upper)
+    run = partition.by_rows(backend.vjp, [*axes, own], [own, axes[1]])
+    return run(x, coeffs, lower, upper, dy)
 
 
 def _run_moments(x, lower, upper, dy, *, shape, implementation, platform):
-    run = backends.get(implementation, platform).moments
-    return run(x, dy, lower, upper, shape=shape)
+    backend = backends.get(implementation, platform, lower.dtype, shape[0] - 1)
+    own, coeffs, *bounds = _axes(x, jax.ShapeDtypeStruct(shape, dy.dtype), lower, upper)
+
+    def local(x, lower, upper, dy):
+        # On each device the coefficients that follow a sharded axis are its own part.
+        here = [
+            s if a is None else x.shape[a] for s, a in zip(shape, coeffs, strict=True)
+        ]
+        return (backend.moments(x, dy, lower, upper, shape=tuple(here)),)
+
+    run = partition.by_rows(local, [own, *bounds, own], [coeffs])
+    return run(x, lower, upper, dy)[0]
+
+
+def _axes(x, coeffs, lower, upper):
+    along = functools.partial(partition.broadcast_along, x)
+    bounds = [along(b.shape) for b in (lower, upper)]
+    return [partition.like_x(x), along(coeffs.shape, leading=1), *bounds]
 
 
 _register(evaluate_p, _run_evaluate)

@@ -162,7 +162,10 @@ def test_export_for_other_platforms():
     x, coeffs = arguments()
     step = jax.jit(lambda x, c: value_and_gradients(x, c, "xla"))
     exported = export.export(step, platforms=("cpu", "cuda", "tpu"))(x, coeffs)
-    chex.assert_trees_all_equal(exported.call(x, coeffs), step(x, coeffs))
+    # Not bit by bit: the branches on the platform are compiled as programs of their own.
+    chex.assert_trees_all_close(
+        exported.call(x, coeffs), step(x, coeffs), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_donated_input_is_used_for_the_output():

@@ -1,0 +1,119 @@
+"""Which implementation is chosen, and that the choice can be seen and forced."""
+
+import types
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbern as jb
+from jaxbern.kernels import backends
+
+
+@pytest.fixture
+def cuda_device(monkeypatch):
+    """Pretend that a CUDA device of some capability is there."""
+
+    def pretend(capability: str):
+        device = types.SimpleNamespace(
+            compute_capability=capability, device_kind="NVIDIA Test"
+        )
+        monkeypatch.setattr(jax, "devices", lambda platform: [device])
+
+    return pretend
+
+
+def choose(implementation=backends.AUTO, platform="cuda", dtype=np.float32, degree=9):
+    return backends.choose(implementation, platform, np.dtype(dtype), degree)
+
+
+@pytest.mark.parametrize("capability", ["8.0", "8.9", "9.0", "10.0", "12.0"])
+def test_pallas_on_ampere_and_later(cuda_device, capability):
+    cuda_device(capability)
+    choice = choose()
+    assert choice.name == "pallas"
+    assert f"NVIDIA Test has capability {capability}" in choice.reason
+
+
+def test_triton_where_pallas_has_no_triton_backend(cuda_device, monkeypatch):
+    cuda_device("8.0")
+    missing = {"jax.experimental.pallas.triton"}
+    monkeypatch.setattr(
+        backends.importlib.util, "find_spec", lambda name: name not in missing or None
+    )
+    assert choose().name == "triton"
+    missing.add("jax_triton")
+    assert choose().name == "xla"
+
+
+@pytest.mark.parametrize("capability", ["6.0", "7.5"])
+def test_xla_on_older_cards(cuda_device, capability):
+    cuda_device(capability)
+    choice = choose()
+    assert choice.name == "xla"
+    assert "kernels start at 8.0" in choice.reason
+
+
+@pytest.mark.parametrize("platform", ["cpu", "tpu", "rocm"])
+def test_xla_on_other_platforms(platform):
+    choice = choose(platform=platform)
+    assert choice.name == "xla"
+    assert repr(platform) in choice.reason
+
+
+@pytest.mark.parametrize(
+    "options, reason",
+    [({"dtype": np.float64}, "float64"), ({"degree": 65}, "up to degree 64")],
+)
+def test_xla_for_what_the_kernels_cannot_do(cuda_device, options, reason):
+    cuda_device("9.0")
+    choice = choose(**options)
+    assert choice.name == "xla"
+    assert reason in choice.reason
+    for name in ("pallas", "triton"):
+        with pytest.raises(NotImplementedError, match=reason):
+            choose(name, **options)
+
+
+def test_no_device_to_ask():
+    choice = choose()
+    assert choice.name == "xla"
+    assert "no CUDA device here" in choice.reason
+
+
+def test_explain():
+    assert jb.explain() == (
+        "xla: the kernels are for CUDA and this program is compiled for 'cpu'"
+    )
+    assert jb.explain(implementation="xla") == "xla: asked for by name"
+    assert jb.explain(platform="cuda", implementation="triton").startswith("triton:")
+    with pytest.raises(NotImplementedError, match="cannot run here"):
+        jb.explain(implementation="pallas")
+
+
+def traced_with(call) -> str:
+    """The implementation that a call's program names."""
+    program = jax.make_jaxpr(call)(jnp.zeros((2, 3)))
+    [found] = {
+        e.params["implementation"]
+        for e in program.eqns
+        if e.primitive.name == "bernstein"
+    }
+    return found
+
+
+def test_argument_then_context_then_environment(monkeypatch):
+    coeffs = jnp.ones(4)
+
+    def plain(x):
+        return jb.bernstein(x, coeffs)
+
+    assert traced_with(plain) == "auto"
+    monkeypatch.setenv("JAXBERN_IMPLEMENTATION", "triton")
+    assert traced_with(lambda x: jb.bernstein(x, coeffs)) == "triton"
+    with jb.implementation("pallas"):
+        assert traced_with(lambda x: jb.bernstein(x, coeffs)) == "pallas"
+        named = traced_with(lambda x: jb.bernstein(x, coeffs, implementation="xla"))
+        assert named == "xla"
+    assert traced_with(lambda x: jb.bernstein(x, coeffs)) == "triton"
