@@ -1,0 +1,1 @@
+"""Experiments over jaxbern: ``python -m experiments NAME``. Nothing imports them."""

@@ -1,0 +1,55 @@
+"""``python -m experiments NAME ...`` runs one experiment; without a name it lists them.
+
+An experiment is a module with ``main(argv) -> int | None``, imported only when it is
+run, so that asking for help costs nothing.
+"""
+
+import difflib
+import importlib
+import sys
+
+# name: (module, what it does)
+EXPERIMENTS = {
+    "bench": (
+        "experiments.bench",
+        "time forward and both gradients against other ways to write them",
+    ),
+    "gpu": (
+        "experiments.gpu.cli",
+        "compile for named GPUs without one: registers, instructions, roofline",
+    ),
+}
+
+
+def usage() -> str:
+    """The list of experiments."""
+    width = max(map(len, EXPERIMENTS))
+    lines = [f"  {name:<{width}}  {what}" for name, (_, what) in EXPERIMENTS.items()]
+    return "\n".join(
+        [
+            "usage: python -m experiments NAME [options]",
+            "",
+            *lines,
+            "",
+            "python -m experiments NAME --help explains the options of each.",
+        ]
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the experiment that ``argv`` names."""
+    argv = sys.argv[1:] if argv is None else argv
+    if not argv or argv[0] in ("-h", "--help"):
+        print(usage())
+        return 0
+    name, *rest = argv
+    if name not in EXPERIMENTS:
+        near = difflib.get_close_matches(name, EXPERIMENTS, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        print(f"no experiment is called {name!r}{hint}\n\n{usage()}", file=sys.stderr)
+        return 2
+    return importlib.import_module(EXPERIMENTS[name][0]).main(rest) or 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

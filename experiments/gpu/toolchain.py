@@ -1,0 +1,82 @@
+"""Where ``ptxas``, ``cuobjdump`` and XLA's CUDA compiler are, or what to install."""
+
+import importlib.util
+import os
+import shutil
+from importlib import metadata
+from pathlib import Path
+
+INSTALL = 'pip install "jaxbern[gpu-aot]"'
+
+
+class ToolchainMissing(RuntimeError):
+    """A package of the extra ``gpu-aot`` is not installed."""
+
+    def __init__(self, what: str):
+        super().__init__(f"compiling for a GPU needs {what}: {INSTALL}")
+
+
+def _in_package(package: str, *paths: str) -> list[Path]:
+    spec = importlib.util.find_spec(package)
+    roots = spec.submodule_search_locations if spec else None
+    return [Path(root, path) for root in roots or () for path in paths]
+
+
+def _programs(name: str, candidates: list[Path], wheel: str) -> list[str]:
+    found = [str(p) for p in candidates if p.is_file() and os.access(p, os.X_OK)]
+    if (on_path := shutil.which(name)) is not None:
+        found.append(on_path)
+    if not found:
+        raise ToolchainMissing(f"`{name}` (wheel {wheel})")
+    return found
+
+
+def ptxas() -> list[str]:
+    """Every ``ptxas`` here; first the wheel's that XLA itself uses.
+
+    There may be several because each reads PTX up to its own version, and Triton
+    brings one that is newer than CUDA 12's for the PTX it writes from sm_90 on.
+    """
+    wheel = _in_package("nvidia", "cuda_nvcc/bin/ptxas", "cu13/bin/ptxas")
+    own = ("backends/nvidia/bin/ptxas", "backends/nvidia/bin/ptxas-blackwell")
+    return _programs(
+        "ptxas", wheel + _in_package("triton", *own), "nvidia-cuda-nvcc-cu12"
+    )
+
+
+def cuobjdump() -> str:
+    """Path of ``cuobjdump``."""
+    triton = _in_package("triton", "backends/nvidia/bin/cuobjdump")
+    return _programs("cuobjdump", triton, "triton")[0]
+
+
+def cuda_plugin() -> str | None:
+    """Version of JAX's CUDA compiler if it is installed; it needs no driver."""
+    for wheel in ("jax-cuda12-plugin", "jax-cuda13-plugin"):
+        try:
+            return metadata.version(wheel)
+        except metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def require() -> None:
+    """Raise :class:`ToolchainMissing` unless everything is there and fits."""
+    plugin, jaxlib = cuda_plugin(), metadata.version("jaxlib")
+    if plugin is None:
+        raise ToolchainMissing("JAX's CUDA plugin (wheel jax-cuda12-plugin)")
+    if plugin != jaxlib:  # JAX would ignore it
+        raise ToolchainMissing(
+            f"jax-cuda12-plugin of jaxlib's version {jaxlib}, found {plugin}"
+        )
+    ptxas()
+    cuobjdump()
+
+
+def available() -> bool:
+    """Whether :func:`require` is content."""
+    try:
+        require()
+    except ToolchainMissing:
+        return False
+    return True
