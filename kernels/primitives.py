@@ -23,9 +23,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import ad, batching
 
-from jaxbern.kernels import backends, partition
+from jaxbern.kernels import lowering
 from jaxbern.kernels.algebra import derivative
 
 evaluate_p = Primitive("bernstein")
@@ -273,71 +273,12 @@ moments_p.def_abstract_eval(
 )
 
 
-_PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
-
-
-def _register(primitive, run: Callable):
-    """Eager calls are jitted; compiled ones inline ``run`` of the chosen backend."""
-    several = primitive.multiple_results
-
-    @functools.partial(jax.jit, static_argnames=("shape", "implementation"))
-    def eager(*args, **params):
-        return primitive.bind(*args, **params)
-
-    primitive.def_impl(eager)
-    partition.needs_devices(primitive)
-    for platform in _PLATFORMS:
-        lowered = functools.partial(run, platform=platform)
-        mlir.register_lowering(
-            primitive, mlir.lower_fun(lowered, multiple_results=several), platform
-        )
-
-
-def _run_evaluate(x, coeffs, lower, upper, *, implementation, platform):
-    backend = backends.get(implementation, platform, lower.dtype, len(coeffs) - 1)
-    args = (x, coeffs, lower, upper)
-    if backend.elementwise:
-        return backend.evaluate(*args)
-    run = partition.by_rows(
-        lambda *args: (backend.evaluate(*args),), _axes(*args), [partition.like_x(x)]
-    )
-    return run(*args)[0]
-
-
 def _run_tangent(*args, implementation, platform):
+    del platform  # `evaluate` finds out for itself
     return _tangent_by_parts(*args, implementation=implementation)
 
 
-def _run_cotangent(x, coeffs, lower, upper, dy, *, implementation, platform):
-    backend = backends.get(implementation, platform, lower.dtype, len(coeffs) - 1)
-    own = partition.like_x(x)
-    axes = _axes(x, coeffs, lower, upper)
-    run = partition.by_rows(backend.vjp, [*axes, own], [own, axes[1]])
-    return run(x, coeffs, lower, upper, dy)
-
-
-def _run_moments(x, lower, upper, dy, *, shape, implementation, platform):
-    backend = backends.get(implementation, platform, lower.dtype, shape[0] - 1)
-    own, coeffs, *bounds = _axes(x, jax.ShapeDtypeStruct(shape, dy.dtype), lower, upper)
-
-    def local(x, lower, upper, dy):
-        # On each device the coefficients that follow a sharded axis are its own part.
-        here = [
-            s if a is None else x.shape[a] for s, a in zip(shape, coeffs, strict=True)
-        ]
-        return (backend.moments(x, dy, lower, upper, shape=tuple(here)),)
-
-    run = partition.by_rows(local, [own, *bounds, own], [coeffs])
-    return run(x, lower, upper, dy)[0]
-
-
-def _axes(x, coeffs, lower, upper):
-    along = functools.partial(partition.broadcast_along, x)
-    bounds = [along(b.shape) for b in (lower, upper)]
-    return [partition.like_x(x), along(coeffs.shape, leading=1), *bounds]
-
-
-_register(evaluate_p, _run_evaluate)
-_register(tangent_p, _run_tangent)
-_register(cotangent_p, _run_cotangent)
-_register(moments_p, _run_moments)
+lowering.register(evaluate_p, lowering.run_evaluate)
+lowering.register(tangent_p, _run_tangent)
+lowering.register(cotangent_p, lowering.run_cotangent)
+lowering.register(moments_p, lowering.run_moments)

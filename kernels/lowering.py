@@ -1,0 +1,71 @@
+"""From a primitive to the backend that runs it, on one device or on many."""
+
+import functools
+from collections.abc import Callable
+
+import jax
+from jax.interpreters import mlir
+
+from jaxbern.kernels import backends, partition
+
+_PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+
+
+def register(primitive, run: Callable):
+    """Compiled calls inline ``run`` for their platform; eager ones are jitted."""
+    several = primitive.multiple_results
+
+    @functools.partial(jax.jit, static_argnames=("shape", "implementation"))
+    def eager(*args, **params):
+        return primitive.bind(*args, **params)
+
+    primitive.def_impl(eager)
+    partition.needs_devices(primitive)
+    for platform in _PLATFORMS:
+        lowered = functools.partial(run, platform=platform)
+        mlir.register_lowering(
+            primitive, mlir.lower_fun(lowered, multiple_results=several), platform
+        )
+
+
+def run_evaluate(x, coeffs, lower, upper, *, implementation, platform):
+    """``evaluate`` of the chosen backend."""
+    backend = backends.get(implementation, platform, lower.dtype, len(coeffs) - 1)
+    args = (x, coeffs, lower, upper)
+    if backend.elementwise:
+        return backend.evaluate(*args)
+    run = partition.by_rows(
+        lambda *args: (backend.evaluate(*args),), _axes(*args), [partition.like_x(x)]
+    )
+    return run(*args)[0]
+
+
+def run_cotangent(x, coeffs, lower, upper, dy, *, implementation, platform):
+    """``cotangent``: the gradients in ``x`` and in the coefficients, in one call."""
+    backend = backends.get(implementation, platform, lower.dtype, len(coeffs) - 1)
+    own = partition.like_x(x)
+    axes = _axes(x, coeffs, lower, upper)
+    run = partition.by_rows(backend.vjp, [*axes, own], [own, axes[1]])
+    return run(x, coeffs, lower, upper, dy)
+
+
+def run_moments(x, lower, upper, dy, *, shape, implementation, platform):
+    """``moments``: the gradient in the coefficients alone."""
+    backend = backends.get(implementation, platform, lower.dtype, shape[0] - 1)
+    own, coeffs, *bounds = _axes(x, jax.ShapeDtypeStruct(shape, dy.dtype), lower, upper)
+
+    def local(x, lower, upper, dy):
+        # On each device the coefficients that follow a sharded axis are its own part.
+        here = [
+            s if a is None else x.shape[a] for s, a in zip(shape, coeffs, strict=True)
+        ]
+        return (backend.moments(x, dy, lower, upper, shape=tuple(here)),)
+
+    run = partition.by_rows(local, [own, *bounds, own], [coeffs])
+    return run(x, lower, upper, dy)[0]
+
+
+def _axes(x, coeffs, lower, upper):
+    along = functools.partial(partition.broadcast_along, x)
+    bounds = [along(b.shape) for b in (lower, upper)]
+    return [partition.like_x(x), along(coeffs.shape, leading=1), *bounds]
