@@ -58,11 +58,10 @@ def bernstein(
     dtype = jnp.dtype(jnp.float64 if wide else jnp.float32)
     _check_degree(coeffs.shape[-1] - 1, dtype)
     lower, upper = _interval(lower, upper, x.shape, dtype)
-    # [W, n+1] or [n+1] -> [n+1, 1, ..., W] or [n+1, 1, ..., 1]
-    by_degree = jnp.moveaxis(coeffs, -1, 0)
-    neurons = coeffs.shape[:-1] or (1,) * min(x.ndim, 1)
-    lead = (1,) * (x.ndim - len(neurons))
-    by_degree = by_degree.reshape(-1, *lead, *neurons).astype(dtype)
+    # [W, n+1] -> [n+1, 1, ..., W];  [n+1] -> [n+1, 1, ..., 1]
+    by_degree = jnp.moveaxis(coeffs, -1, 0).astype(dtype)
+    missing = range(1, 1 + x.ndim - (coeffs.ndim - 1))
+    by_degree = jnp.expand_dims(by_degree, tuple(missing))
     return primitives.evaluate(
         x, by_degree, lower, upper, implementation=_dispatch.requested(implementation)
     )

@@ -22,10 +22,28 @@ def register(primitive, run: Callable):
     primitive.def_impl(eager)
     partition.needs_devices(primitive)
     for platform in _PLATFORMS:
-        lowered = functools.partial(run, platform=platform)
+        lowered = functools.partial(_lowered, primitive, run, platform)
         mlir.register_lowering(
             primitive, mlir.lower_fun(lowered, multiple_results=several), platform
         )
+
+
+def _lowered(primitive, run: Callable, platform: str, *args, **params):
+    """``run``; on a mesh of explicit axes with these made automatic inside.
+
+    There every reshape would have to say how its result is sharded. The partitioner
+    knows (see :mod:`jaxbern.kernels.partition`), and results have their types already.
+    """
+    run = functools.partial(run, **params, platform=platform)
+    avals = [jax.typeof(a) for a in args]
+    explicit = jax.sharding.AxisType.Explicit
+    if not any(explicit in aval.sharding.mesh.axis_types for aval in avals):
+        return run(*args)
+    out_avals, _ = primitive.abstract_eval(*avals, **params)
+    out_sharding = jax.tree.map(lambda aval: aval.sharding, out_avals)
+    if primitive.multiple_results:
+        out_sharding = tuple(out_sharding)
+    return jax.sharding.auto_axes(run, out_sharding=out_sharding)(*args)
 
 
 def run_evaluate(x, coeffs, lower, upper, *, implementation, platform):

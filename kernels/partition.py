@@ -12,7 +12,7 @@ import jax
 from jax import lax
 from jax._src import dispatch
 from jax.experimental.custom_partitioning import custom_partitioning
-from jax.sharding import NamedSharding
+from jax.sharding import AbstractMesh, NamedSharding, use_abstract_mesh
 from jax.sharding import PartitionSpec as P
 
 Axes = tuple[int | None, ...]  # for each axis of an array: the axis of x it follows
@@ -54,11 +54,12 @@ def by_rows(
         )
 
         def on_each_device(*args):
-            outs = run(*args)
-            return tuple(
-                _sum_over(out, spec, axes)
-                for out, axes in zip(outs, out_axes, strict=True)
-            )
+            # On one device there is no mesh, whatever the user has set.
+            with use_abstract_mesh(AbstractMesh((), ())):
+                return tuple(
+                    _sum_over(out, spec, axes)
+                    for out, axes in zip(run(*args), out_axes, strict=True)
+                )
 
         return mesh, on_each_device, results, args
 

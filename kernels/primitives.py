@@ -24,6 +24,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching
+from jax.sharding import PartitionSpec
 
 from jaxbern.kernels import lowering
 from jaxbern.kernels.algebra import derivative
@@ -261,16 +262,23 @@ batching.primitive_batchers[moments_p] = _batch(_moments, (), like_x=(0, 3))
 evaluate_p.def_abstract_eval(lambda x, *args, **params: x)
 tangent_p.def_abstract_eval(lambda x, *args, **params: x)
 cotangent_p.def_abstract_eval(
-    lambda x, coeffs, *args, **params: [
-        x,
-        x.update(shape=coeffs.shape, dtype=coeffs.dtype, weak_type=False),
+    lambda x, coeffs, *args, **params: [x, coeffs.strip_weak_type()]
+)
+
+
+@moments_p.def_abstract_eval
+def _moments_aval(x, lower, *args, shape, **params):
+    """Sharded like ``x`` along the axes it keeps, whole along those it sums over."""
+    spec = [
+        entry if size == own else None
+        for entry, size, own in zip(_entries(x), shape[1:], x.shape, strict=True)
     ]
-)
-moments_p.def_abstract_eval(
-    lambda x, lower, *args, shape, **params: x.update(
-        shape=shape, dtype=lower.dtype, weak_type=False
-    )
-)
+    sharding = x.sharding.update(spec=PartitionSpec(None, *spec))
+    return x.update(shape=shape, dtype=lower.dtype, weak_type=False, sharding=sharding)
+
+
+def _entries(x):
+    return tuple(x.sharding.spec) + (None,) * (x.ndim - len(x.sharding.spec))
 
 
 def _run_tangent(*args, implementation, platform):
