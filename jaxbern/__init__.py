@@ -8,3 +8,4 @@ from jaxbern._layer import BernsteinAct as BernsteinAct
 from jaxbern._operator import bernstein as bernstein
 from jaxbern._saturation import saturation as saturation
 from jaxbern._version import __version__ as __version__
+from jaxbern.kernels.autotune import autotune as autotune

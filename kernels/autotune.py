@@ -1,0 +1,109 @@
+"""Find the fastest launch configurations on the GPU at hand, by trying them."""
+
+import functools
+import time
+from collections.abc import Callable, Iterator
+
+import jax
+import jax.numpy as jnp
+
+from jaxbern.kernels import backends, config, tuned
+from jaxbern.kernels.launch import Launch
+
+
+def autotune(
+    rows: int,
+    width: int,
+    degree: int,
+    *,
+    groups: int = 1,
+    dtype=jnp.float32,
+    implementation: str = "pallas",
+    repeats: int = 20,
+    report: Callable[[str], None] = print,
+) -> dict[str, Launch]:
+    """Time launch configurations for ``x [groups, rows, width]`` and keep the fastest.
+
+    Both kernels are tried with the default configuration and its neighbours. What was
+    fastest goes to the file :func:`jaxbern.kernels.tuned.path` and is used from then on
+    for calls of this size and degree on this kind of device. ``groups`` is the number of
+    vmapped seeds.
+
+    Returns:
+      The configuration of each kernel, by name.
+    """
+    backends.choose(implementation, _platform(), jnp.dtype(jnp.float32), degree)
+    device = jax.devices()[0].device_kind
+    sizes = (groups, rows, width)
+    kernels = {
+        "forward": (_forward, config.forward(sizes, degree)),
+        "gradient": (_gradient, config.gradient(sizes, degree)),
+    }
+    args = _arguments(sizes, degree, dtype)
+    best = {}
+    for name, (make, default) in kernels.items():
+        seconds = {}
+        for launch in neighbours(default):
+            step = jax.jit(make(implementation, launch))
+            try:
+                seconds[launch] = _time(step, args, repeats)
+            except jax.errors.JaxRuntimeError as error:  # does not fit on this card
+                report(f"{name} {launch}: {str(error).splitlines()[0]}")
+                continue
+            report(f"{name} {launch}: {seconds[launch] * 1e6:.1f} us")
+        if not seconds:
+            raise RuntimeError(
+                f"no configuration of the {name} kernel runs on {device}"
+            )
+        best[name] = min(seconds, key=seconds.__getitem__)
+        file = tuned.save(name, device, sizes, degree, best[name])
+        report(f"{name}: {best[name]}, kept in {file}")
+    return best
+
+
+def neighbours(launch: Launch) -> Iterator[Launch]:
+    """The configuration itself, then those with fewer or more rows in some way."""
+    yield launch
+    for rows in (launch.rows // 2, launch.rows, launch.rows * 2):
+        for unroll in (launch.unroll // 2, launch.unroll, launch.unroll * 2):
+            for steps in (launch.steps // 2, launch.steps, launch.steps * 2):
+                other = Launch(rows, launch.columns, unroll, steps)
+                if min(rows, unroll, steps) >= 1 and other != launch:
+                    yield other
+
+
+def _platform() -> str:
+    platform = jax.devices()[0].platform
+    return "cuda" if platform == "gpu" else platform
+
+
+def _arguments(sizes, degree, dtype):
+    groups, _, width = sizes
+    keys = jax.random.split(jax.random.key(0), 3)
+    x, dy = (jax.random.normal(key, sizes, dtype) for key in keys[:2])
+    coeffs = jax.random.normal(keys[2], (degree + 1, groups, 1, width))
+    lower = jnp.full((1, 1, 1), -3.0, jnp.float32)
+    return x, coeffs, lower, -lower, dy
+
+
+def _forward(implementation, launch):
+    run = functools.partial(_backend(implementation, "evaluate"), launch=launch)
+    return lambda x, coeffs, lower, upper, dy: run(x, coeffs, lower, upper)
+
+
+def _gradient(implementation, launch):
+    return functools.partial(_backend(implementation, "vjp"), launch=launch)
+
+
+def _backend(implementation, function):
+    got = backends.get(implementation, _platform(), jnp.dtype(jnp.float32), 1)
+    return getattr(got, function)
+
+
+def _time(step, args, repeats) -> float:
+    jax.block_until_ready(step(*args))
+    start = time.perf_counter()
+    for _ in range(repeats):
+        out = step(*args)
+    jax.block_until_ready(out)
+    return (time.perf_counter() - start) / repeats

@@ -1,0 +1,103 @@
+"""Launch configurations of the GPU kernels: data, and the reasons for it.
+
+Compiled for A30 and H100, float32. In flight means bytes on their way from memory:
+at 933 GB/s and about 0.5 us an A30 needs 8 KiB per SM, at 3.35 TB/s an H100 16 KiB.
+
+- A tile is 32 columns wide where there are so many: 128 bytes, one cache line, for each
+  warp. More columns than lanes would give each thread coefficients of several.
+- The forward kernel has 4 warps: small programs fill the last wave best, and nothing
+  is shared among warps. 32 registers at degree 9, 48 at 25, hence 2048 and 1280 threads
+  per SM, each with two to four loads under way: 16 KiB or more.
+- The gradient kernel has 8 warps on the same columns, whose sums are added once at the
+  end: the more warps, the more rows share one partial sum in memory. 48 registers at
+  degree 9, 91 at 25: 1280 and 512 threads with up to eight loads each.
+- Four tiles in flight: enough by the count above, and ptxas spills nothing at any
+  degree up to 64.
+"""
+
+import functools
+
+import jax
+
+from jaxbern.kernels import tuned
+from jaxbern.kernels.launch import Launch as Launch
+
+LANES = 32
+UNROLL = 4
+FORWARD_THREADS = 128
+GRADIENT_THREADS = 256
+
+# Programs below which a card is not full: two of the gradient, or four of the forward
+# kernel's smaller ones, for each of an H100's 132 SMs. Vmapped seeds are groups of
+# their own and count.
+FORWARD_PROGRAMS = 512
+GRADIENT_PROGRAMS = 256
+
+
+def forward(sizes: tuple[int, int, int], degree: int) -> Launch:
+    """For ``sizes = (S, B, W)``.
+
+    Each program loads ``n+1`` coefficients per column first, which costs as much as two
+    elements. Sixteen rows per thread hide that where memory is the limit (up to degree
+    15 on an A30) and leave many programs to even out the last wave; beyond, where
+    arithmetic is, thirty-two halve it.
+    """
+    if found := _tuned("forward", sizes, degree):
+        return found
+    elements = 16 if degree <= 15 else 32
+    return _fit(sizes, FORWARD_THREADS, elements, 4, FORWARD_PROGRAMS)
+
+
+def gradient(sizes: tuple[int, int, int], degree: int) -> Launch:
+    """For ``sizes = (S, B, W)``.
+
+    A program writes ``4 (n+1)`` bytes per column beside the 12 bytes of each element:
+    with 17 rows for each coefficient that is less than two percent. To add up its warps
+    costs as much as four elements.
+    """
+    if found := _tuned("gradient", sizes, degree):
+        return found
+    rows = _power_of_two(17 * (degree + 1))
+    elements = rows * LANES // GRADIENT_THREADS
+    return _fit(sizes, GRADIENT_THREADS, elements, 8, GRADIENT_PROGRAMS)
+
+
+def _tuned(kernel: str, sizes: tuple[int, int, int], degree: int) -> Launch | None:
+    """What was measured for this call on the device at hand, if anything was."""
+    device = _device_kind()
+    return tuned.lookup(kernel, device, sizes, degree) if device else None
+
+
+@functools.cache
+def _device_kind() -> str | None:
+    try:
+        return jax.devices("cuda")[0].device_kind
+    except RuntimeError:
+        return None
+
+
+def _fit(
+    sizes: tuple[int, int, int], threads: int, elements: int, few: int, programs: int
+) -> Launch:
+    """``elements`` per thread, or fewer to have ``programs``.
+
+    With a ``few`` elements a program's fixed cost counts: less only if most of the card
+    would be idle otherwise.
+    """
+    groups, batch, width = sizes
+    rows = min(_power_of_two(batch), threads // min(_power_of_two(width), LANES))
+    columns = min(_power_of_two(width), threads // rows)
+    strips = groups * -(-width // columns)
+    tiles = min(elements, _power_of_two(-(-batch // rows)))
+    while tiles > 1:
+        wanted = programs if tiles > few else programs // 4
+        if strips * -(-batch // (rows * tiles)) >= wanted:
+            break
+        tiles //= 2
+    unroll = min(UNROLL, tiles)
+    return Launch(rows, columns, unroll, tiles // unroll)
+
+
+def _power_of_two(number: int) -> int:
+    """The least power of two that is no less than ``number``."""
+    return 1 << (number - 1).bit_length()
