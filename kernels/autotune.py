@@ -103,7 +103,5 @@ def _backend(implementation, function):
 def _time(step, args, repeats) -> float:
     jax.block_until_ready(step(*args))
     start = time.perf_counter()
-    for _ in range(repeats):
-        out = step(*args)
-    jax.block_until_ready(out)
+    jax.block_until_ready([step(*args) for _ in range(repeats)])
     return (time.perf_counter() - start) / repeats

@@ -10,7 +10,7 @@ at 933 GB/s and about 0.5 us an A30 needs 8 KiB per SM, at 3.35 TB/s an H100 16 
   per SM, each with two to four loads under way: 16 KiB or more.
 - The gradient kernel has 8 warps on the same columns, whose sums are added once at the
   end: the more warps, the more rows share one partial sum in memory. 48 registers at
-  degree 9, 91 at 25: 1280 and 512 threads with up to eight loads each.
+  degree 9, 80 to 94 at 25: 1280 threads, and 512 or more, with up to eight loads each.
 - Four tiles in flight: enough by the count above, and ptxas spills nothing at any
   degree up to 64.
 """

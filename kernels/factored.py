@@ -14,14 +14,12 @@ near the root of ``n`` that is less than any form of Horner's rule that is stabl
 both ends, and a value and its coefficient gradients are made of the same few numbers.
 """
 
-from collections.abc import Sequence
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
-
-import jax
-import numpy as np
-
-from jaxbern.kernels.algebra import along_leading, binomials
 
 Value = TypeVar("Value")  # anything with a product: arrays, kernel values, numbers
 
@@ -66,20 +64,14 @@ class Factors:
             tuple((first + j, j) for j in range(self.inner - self.last, self.inner)),
         )
 
-    @property
-    def products(self) -> int:
-        """Multiplications in :func:`inner_factors` and :func:`outer_factors`."""
-        inner = 3 * max(self.inner - 2, 0)
-        if self.outer == 1:
-            return inner
-        # t^J and s^J, unless no outer factor is made of them.
-        bases = 2 * (self.inner > 1 and (self.outer > 2 or self.last == self.inner))
-        shared = 3 * max(self.outer - 3, 0)
-        return inner + bases + shared + (self.outer if self.outer > 2 else 0)
 
-
+@functools.cache
 def factor(degree: int) -> Factors:
-    """The cheapest factorisation: every one sums ``n+1`` terms and then ``I`` blocks.
+    """The factorisation with the fewest products; all have the same multiply-adds.
+
+    Near an end ``inner_(J-1)`` falls below the smallest normal float first, and what it
+    loses, 2^-149, is multiplied by ``C(n,J-1)``: ``J`` is so small that this stays
+    below the smallest normal float.
 
     >>> factor(9)
     Factors(degree=9, inner=4, outer=3)
@@ -87,28 +79,71 @@ def factor(degree: int) -> Factors:
     choices = [
         Factors(degree, inner, -(-(degree + 1) // inner))
         for inner in range(1, degree + 2)
+        if math.comb(degree, inner - 1) <= 2**21 * stretch(degree) ** (inner - 1)
     ]
-    return min(choices, key=lambda f: (f.products + f.outer, f.inner))
+    return min(choices, key=lambda f: (operations(f), f.inner))
+
+
+def operations(factors: Factors) -> int:
+    """Products and multiply-adds of :func:`evaluate`, found by counting them."""
+    count = 0
+
+    class Counted:
+        def __mul__(self, other):
+            nonlocal count
+            count += 1
+            return self
+
+    value = Counted()
+    coeffs = [value] * (factors.degree + 1)
+    evaluate(factors, coeffs, Powers(value), Powers(value), lambda a, b, c: a * b)
+    return count
+
+
+def stretch(degree: int) -> float:
+    """What ``t`` and ``s`` are multiplied by: a power of two, taken back exactly.
+
+    ``t^j`` alone underflows where ``C(n,k) t^k s^(n-k)`` does not, and what is lost there
+    is multiplied by the binomial. Stretched by this, the sum of all terms is still
+    below 2^80 times the largest coefficient, far from overflow.
+    """
+    return 2.0 ** min(max(80 // degree, 1), 8)
 
 
 class Powers:
-    """Powers of one value, each computed once, from two of half its exponent."""
+    """Powers of one value, each computed once, as a product of two others."""
 
-    def __init__(self, base: Value):  # noqa: D107
+    def __init__(self, base: Value):
+        """``base`` is the first power."""
         self._known = {1: base}
 
     def __getitem__(self, exponent: int) -> Value:
         """``base ** exponent`` for an exponent >= 1."""
         if exponent not in self._known:
-            half = exponent // 2
-            self._known[exponent] = self[exponent - half] * self[half]
+            # Of known powers if there are such, and of similar ones: that is quickest.
+            pairs = [a for a in self._known if exponent - a in self._known]
+            a = min(pairs, key=lambda a: abs(2 * a - exponent), default=exponent // 2)
+            self._known[exponent] = self[a] * self[exponent - a]
         return self._known[exponent]
 
 
-def monomials(t: Powers, s: Powers, degree: int, step: int = 1) -> list[Value]:
-    """``t^(step j) s^(step (degree - j))`` for ``j = 0..degree``, ``degree >= 1``."""
-    mixed = (t[step * j] * s[step * (degree - j)] for j in range(1, degree))
-    return [s[step * degree], *mixed, t[step * degree]]
+def monomials(t: Powers, s: Powers, degree: int) -> list[Value]:
+    """``t^j s^(degree - j)`` for ``j = 0..degree``, ``degree >= 1``.
+
+    From degree 4 as a power of ``t s`` times one of ``t`` or of ``s``, whose exponents then
+    differ by two: fewer products, and smaller numbers never stand alone, where they
+    could underflow although the product does not.
+    """
+    if degree < 4:
+        mixed = (t[j] * s[degree - j] for j in range(1, degree))
+        return [s[degree], *mixed, t[degree]]
+    both, half = Powers(t[1] * s[1]), (degree + 1) // 2
+    exponents = range(degree - 2 * (half - 1), degree + 1, 2)  # upwards: each from two
+    low, high = ([base[e] for e in exponents] for base in (s, t))
+    low = [low[-1], *(both[j] * low[-1 - j] for j in range(1, half))]
+    high = [high[-1], *(both[j] * high[-1 - j] for j in range(1, half))]
+    middle = [] if degree % 2 else [both[degree // 2]]
+    return [*low, *middle, *reversed(high)]
 
 
 def inner_factors(factors: Factors, t: Powers, s: Powers) -> list[Value]:
@@ -130,31 +165,30 @@ def outer_factors(
         low, high = low * scale, high * scale
     if factors.outer == 2:
         return [low, high]
-    step = Powers(t[factors.inner]), Powers(s[factors.inner])
-    shared = monomials(*step, factors.outer - 2)
+    shared = shared_factors(factors, t, s)
     return [*(q * low for q in shared), shared[-1] * high]
 
 
-def scaled_coeffs(coeffs: jax.Array) -> jax.Array:
-    """``C(n,k) c_k`` from ``[n+1, ...]``: what multiplies ``t^k s^(n-k)``."""
-    weights = binomials(coeffs.shape[0] - 1, coeffs.dtype)
-    return coeffs * along_leading(weights, coeffs.ndim)
+def shared_factors(factors: Factors, t: Powers, s: Powers) -> list[Value]:
+    """``outer_i / s^L`` for ``i < I-1``, where ``I > 2``; the last is ``/ t^L`` too."""
+    bases = Powers(t[factors.inner]), Powers(s[factors.inner])
+    return monomials(*bases, factors.outer - 2)
 
 
-def slope_coeffs(coeffs: jax.Array, width: jax.Array) -> jax.Array:
-    """``C(n,k) e_k``, with ``e [n+1, ...]`` the derivative's coefficients at degree n.
+def slopes(coeffs: Sequence[Value]) -> list[Value]:
+    """What multiplies ``t^k s^(n-k)`` in the slope, but for the factor ``n / (u - l)``.
 
-    The derivative has ``d_k = n / width * (c_{k+1} - c_k)``, ``k < n``. Elevated by one
-    degree it is a sum over the same products as the value. The weights of ``C(n,k) e_k =
-    C(n-1,k) d_k + C(n-1,k-1) d_{k-1}`` are positive: nothing cancels that did not before.
+    The derivative has degree ``n-1`` and coefficients ``d_k = c_{k+1} - c_k`` times that
+    factor. Elevated to degree n it is a sum over the same products as the value; with
+    the binomials, ``C(n-1,k) d_k + C(n-1,k-1) d_{k-1}``: positive weights, so nothing
+    cancels that did not before.
     """
-    degree = coeffs.shape[0] - 1
-    weights = along_leading(binomials(degree - 1, coeffs.dtype), coeffs.ndim)
-    inner = (coeffs[1:] - coeffs[:-1]) * (degree / width)[None] * weights
-    none = np.zeros((1,) * coeffs.ndim, coeffs.dtype)
-    padding = ((1, 1), *((0, 0),) * (coeffs.ndim - 1))
-    padded = jax.lax.pad(inner, none.reshape(()), [(*p, 0) for p in padding])
-    return padded[:-1] + padded[1:]
+    degree = len(coeffs) - 1
+    steps = [b - a for a, b in itertools.pairwise(coeffs)]
+    weights = [float(math.comb(degree - 1, k)) for k in range(degree)]
+    scaled = [step * weight for step, weight in zip(steps, weights, strict=True)]
+    mixed = (a + b for a, b in itertools.pairwise(scaled))
+    return [scaled[0], *mixed, scaled[-1]]
 
 
 def contract(
@@ -162,20 +196,67 @@ def contract(
     coeffs: Sequence[Value],
     inner: Sequence[Value],
     outer: Sequence[Value],
-    fma,
+    fma: Callable[[Value, Value, Value], Value],
 ) -> Value:
     """``sum_i outer_i sum_j coeffs_k inner_j``, with ``fma(a, b, c) = a b + c``."""
-    total = None
-    for i, block in enumerate(factors.blocks):
-        part = None
+    blocks = block_sums(factors, coeffs, inner, fma)
+    return _dot(blocks, outer, fma) if outer else blocks[0]
+
+
+def evaluate(
+    factors: Factors,
+    coeffs: Sequence[Value],
+    t: Powers,
+    s: Powers,
+    fma: Callable[[Value, Value, Value], Value],
+) -> Value:
+    """``sum_k coeffs_k t^k s^(n-k)``.
+
+    Like :func:`contract`, but as nothing else needs the outer factors, what they share
+    is multiplied once and not ``I`` times.
+    """
+    blocks = block_sums(factors, coeffs, inner_factors(factors, t, s), fma)
+    if factors.outer == 1:
+        return blocks[0]
+    low, high = s[factors.last], t[factors.last]
+    if factors.outer == 2:
+        return fma(blocks[1], high, blocks[0] * low)
+    shared = shared_factors(factors, t, s)
+    return fma(_dot(blocks[:-1], shared, fma), low, blocks[-1] * shared[-1] * high)
+
+
+def accumulate(
+    factors: Factors,
+    sums: Sequence[Value],
+    inner: Sequence[Value],
+    outer: Sequence[Value],
+    fma: Callable[[Value, Value, Value], Value],
+) -> tuple[Value, ...]:
+    """``sums_k + outer_i inner_j`` for every k."""
+    sums = list(sums)
+    for block, each in zip(factors.blocks, outer, strict=True):
         for k, j in block:
-            if not inner:
-                part = coeffs[k]
-            elif part is None:
-                part = coeffs[k] * inner[j]
-            else:
-                part = fma(coeffs[k], inner[j], part)
-        if not outer:
-            return part
-        total = part * outer[i] if total is None else fma(part, outer[i], total)
+            sums[k] = fma(inner[j], each, sums[k]) if inner else sums[k] + each
+    return tuple(sums)
+
+
+def block_sums(
+    factors: Factors,
+    coeffs: Sequence[Value],
+    inner: Sequence[Value],
+    fma: Callable[[Value, Value, Value], Value],
+) -> list[Value]:
+    """``sum_j coeffs_k inner_j`` of every block."""
+    if not inner:
+        return list(coeffs)
+    return [
+        _dot([coeffs[k] for k, _ in block], [inner[j] for _, j in block], fma)
+        for block in factors.blocks
+    ]
+
+
+def _dot(a: Sequence[Value], b: Sequence[Value], fma) -> Value:
+    total = a[0] * b[0]
+    for x, y in zip(a[1:], b[1:], strict=True):
+        total = fma(x, y, total)
     return total

@@ -52,19 +52,25 @@ class Layout:
         inverse = sorted(range(len(self.shape)), key=self._order.__getitem__)
         return jnp.transpose(y, inverse)
 
-    def pack_bound(self, bound: jax.Array) -> jax.Array:
-        """``lower``, ``upper``: to ``[S, W]``."""
-        return self._pack_parameters(bound[None])[0]
+    def pack_bound(self, bound: jax.Array, *, broadcast: bool = True) -> jax.Array:
+        """``lower``, ``upper``: to ``[S, W]``; else to ``[S or 1, W or 1]``."""
+        return self.pack_coeffs(bound[None], broadcast=broadcast)[0]
 
-    def pack_coeffs(self, coeffs: jax.Array) -> jax.Array:
-        """``[n+1, *C]`` to ``[n+1, S, W]``."""
-        return self._pack_parameters(coeffs)
+    def pack_coeffs(self, coeffs: jax.Array, *, broadcast: bool = True) -> jax.Array:
+        """``[n+1, *C]`` to ``[n+1, S, W]``.
 
-    def _pack_parameters(self, values: jax.Array) -> jax.Array:
-        s, _, w = self.sizes
-        values = jnp.transpose(values, (0, *(1 + axis for axis in self._order)))
-        sizes = [1 if axis in self.rows else self.shape[axis] for axis in self._order]
-        return jnp.broadcast_to(values, (len(values), *sizes)).reshape(-1, s, w)
+        Without ``broadcast`` to ``[n+1, S or 1, W or 1]``: nothing is copied that is
+        the same for all groups or all columns.
+        """
+        sizes = []
+        for axes in (self.groups, self.columns):
+            shared = not broadcast and all(coeffs.shape[1 + a] == 1 for a in axes)
+            sizes.append([1 if shared else self.shape[axis] for axis in axes])
+        groups, columns = sizes
+        rows = [1] * len(self.rows)
+        coeffs = jnp.transpose(coeffs, (0, *(1 + axis for axis in self._order)))
+        coeffs = jnp.broadcast_to(coeffs, (len(coeffs), *groups, *rows, *columns))
+        return coeffs.reshape(-1, math.prod(groups), math.prod(columns))
 
     def unpack_coeffs(self, sums: jax.Array, shape: tuple[int, ...]) -> jax.Array:
         """Sums over rows ``[n+1, S, W]`` to the coefficients' ``shape`` ``[n+1, *C]``.

@@ -1,3 +1,19 @@
-"""The implementations that the contract suite runs over."""
+"""The implementations that the contract suite runs over.
 
-IMPLEMENTATIONS = ["xla"]
+The GPU kernels run interpreted here, which is their meaning without their machine code.
+"""
+
+import importlib.util
+
+import pytest
+
+IMPLEMENTATIONS = [
+    "xla",
+    "pallas:interpret",
+    pytest.param(
+        "triton:interpret",
+        marks=pytest.mark.skipif(
+            importlib.util.find_spec("triton") is None, reason="triton is not installed"
+        ),
+    ),
+]

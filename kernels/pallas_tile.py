@@ -1,0 +1,279 @@
+"""What the Pallas kernels share: where a program works, and exact instructions.
+
+A program owns a strip of one group: ``columns`` columns, and as many rows as
+``launch.rows * launch.unroll * launch.steps``. Every value in it is a tile
+``[rows, columns]`` with one element per thread, columns along the lanes: a warp reads
+whole cache lines, and what belongs to a column (coefficients, interval, sums) is read
+once and stays in that thread's registers for all of its rows.
+"""
+
+import functools
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import triton as plgpu
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
+
+from jaxbern.kernels.config import Launch
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Programs that cover ``[S, B, W]``, numbered with the column strip fastest."""
+
+    sizes: tuple[int, int, int]  # S, B, W
+    launch: Launch
+    interpret: bool
+
+    @property
+    def strips(self) -> int:
+        """Programs side by side in one row of ``x``."""
+        return -(-self.sizes[2] // self.launch.columns)
+
+    @property
+    def row_blocks(self) -> int:
+        """Programs one below the other in one group."""
+        return -(-self.sizes[1] // self.launch.rows_per_program)
+
+    @property
+    def programs(self) -> int:
+        """All of them. One axis of the grid, as only the first may exceed 65535."""
+        return self.sizes[0] * self.row_blocks * self.strips
+
+    def strip(self) -> "Strip":
+        """The strip of the running program; only inside a kernel."""
+        program = pl.program_id(0)
+        above, strip = lax.div(program, self.strips), lax.rem(program, self.strips)
+        return Strip(
+            self,
+            group=lax.div(above, self.row_blocks),
+            block=lax.rem(above, self.row_blocks),
+            column=strip * self.launch.columns,
+        )
+
+
+@dataclass(frozen=True)
+class Strip:
+    """What one program works on."""
+
+    grid: Grid
+    group: jax.Array
+    block: jax.Array  # which of the row blocks
+    column: jax.Array  # the first
+
+    def coeffs(self, ref) -> list[jax.Array]:
+        """This program's columns of ``ref [n+1, S or 1, W or 1]``, for every k."""
+        if self.grid.interpret:
+            launch = self.grid.launch
+            shape = (ref.shape[0], launch.rows, launch.columns)
+            return list(self._parameter(ref, shape, _iota(shape, 0)))
+        return [self.bound(ref, k) for k in range(ref.shape[0])]
+
+    def bound(self, ref, *leading: int) -> jax.Array:
+        """This program's columns of ``ref [S or 1, W or 1]``, alike in all rows."""
+        launch = self.grid.launch
+        return self._parameter(ref, (launch.rows, launch.columns), *leading)
+
+    def _parameter(self, ref, shape: tuple[int, ...], *leading) -> jax.Array:
+        """A tile per coefficient, already as the elements of ``x`` lie in threads."""
+        groups, width = ref.shape[-2:]
+        columns = self.column + _iota(shape, len(shape) - 1)
+        inside = columns < width if width % self.grid.launch.columns else None
+        if width == 1:
+            columns, inside = jnp.zeros_like(columns), None
+        group = self.group if groups > 1 else 0
+        return load(ref.at[*leading, group, columns], inside)
+
+    def store_sums(self, ref, sums: Sequence[jax.Array]) -> None:
+        """Add up the rows of a tile for each k, into ``ref [n+1, row_blocks, S, W]``.
+
+        Warps meet in shared memory for that and wait for each other four times, so four
+        sums go together, unless there are no rows to add or nothing but rows.
+        """
+        launch = self.grid.launch
+        together = 4 if launch.rows > 1 and launch.columns > 1 else 1
+        if self.grid.interpret:  # One access is compiled much faster than many.
+            together = len(sums)
+        for first in range(0, len(sums), together):
+            total = jnp.sum(self._join(sums[first : first + together]), axis=0)
+            k = first + _iota(total.shape, 1)
+            columns = self.column + _iota(total.shape, 0)
+            plgpu.store(
+                ref.at[k, self.block, self.group, columns],
+                total,
+                mask=(k < ref.shape[0]) & (columns < ref.shape[-1]),
+            )
+
+    def _join(self, values: Sequence[jax.Array]) -> jax.Array:
+        """Stack along a new last axis; compiled, up to a power of two with zeros."""
+        if self.grid.interpret:
+            return jnp.stack(values, axis=-1)
+        values = list(values)
+        while len(values) & (len(values) - 1):
+            values.append(jnp.zeros_like(values[0]))
+        shape = (*values[0].shape, len(values))
+        # Triton can stack two. The axes of pairs come out in order, first to last, if
+        # the halves of the list are paired.
+        while len(values) > 1:
+            half = len(values) // 2
+            pairs = zip(values[:half], values[half:], strict=True)
+            values = [jnp.stack(pair, axis=-1) for pair in pairs]
+        return values[0].reshape(shape)
+
+    def tiles(self, step: jax.Array) -> Iterator["Tile"]:
+        """The tiles that are in flight together in one step of the loop over rows."""
+        launch = self.grid.launch
+        first = (
+            self.block * launch.rows_per_program + step * launch.unroll * launch.rows
+        )
+        for i in range(launch.unroll):
+            yield Tile(self, first + i * launch.rows)
+
+    def loop(self, body: Callable, carry: Sequence[jax.Array] = ()) -> Sequence:
+        """Run ``body(step, carry)`` for every step."""
+        steps = self.grid.launch.steps
+        if steps == 1:
+            return body(0, carry)
+        return lax.fori_loop(0, steps, body, carry)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """``[rows, columns]`` elements of ``x`` and of all that has its shape."""
+
+    strip: Strip
+    row: jax.Array  # the first
+
+    @property
+    def _index(self):
+        launch = self.strip.grid.launch
+        rows, columns = pl.ds(self.row, launch.rows), self.strip.column
+        return self.strip.group, rows, pl.ds(columns, launch.columns)
+
+    @property
+    def _inside(self) -> jax.Array | None:
+        """Where the tile lies in ``x``; None if that is everywhere in every tile."""
+        launch, (_, batch, width) = self.strip.grid.launch, self.strip.grid.sizes
+        shape, conditions = (launch.rows, launch.columns), []
+        if batch % launch.rows_per_program:
+            conditions.append(self.row + _iota(shape, 0) < batch)
+        if width % launch.columns:
+            conditions.append(self.strip.column + _iota(shape, 1) < width)
+        return functools.reduce(jnp.logical_and, conditions) if conditions else None
+
+    def load(self, ref) -> jax.Array:
+        """In float32; zero beyond the edges, where as ``dy`` it adds nothing."""
+        return load(ref.at[self._index], self._inside).astype(jnp.float32)
+
+    def store(self, ref, value: jax.Array) -> None:
+        """Rounded once to the type of ``ref``."""
+        plgpu.store(ref.at[self._index], value.astype(ref.dtype), mask=self._inside)
+
+
+def _iota(shape: tuple[int, ...], axis: int) -> jax.Array:
+    return lax.broadcasted_iota(jnp.int32, shape, axis)
+
+
+def load(ref, mask: jax.Array | None) -> jax.Array:
+    """Values where ``mask``, else zero."""
+    return plgpu.load(ref, mask=mask, other=None if mask is None else 0.0)
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """Instructions that Pallas has no name for; in ``interpret`` mode their meaning."""
+
+    interpret: bool
+
+    def fma(self, a: jax.Array, b: jax.Array, c: jax.Array) -> jax.Array:
+        """``a b + c``. Written as such it becomes a product and a sum."""
+        if self.interpret:
+            return a * b + c
+        return _assembly("fma.rn.f32 $0, $1, $2, $3;", a, b, c)
+
+    def clamp(self, x: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:
+        """``x`` in ``[lower, upper]``, NaN where it was: the plain ``min`` drops that."""
+        if self.interpret:
+            return jnp.minimum(jnp.maximum(x, lower), upper)
+        x = _assembly("max.NaN.f32 $0, $1, $2;", x, lower)
+        return _assembly("min.NaN.f32 $0, $1, $2;", x, upper)
+
+    def reciprocal(self, x: jax.Array) -> jax.Array:
+        """``1 / x``, correctly rounded: a division would be off by two units."""
+        return 1 / x if self.interpret else _assembly("rcp.rn.f32 $0, $1;", x)
+
+
+def _assembly(instruction: str, *args: jax.Array) -> jax.Array:
+    [result] = plgpu.elementwise_inline_asm(
+        instruction,
+        args=args,
+        constraints=",".join(["=f", *["f"] * len(args)]),
+        pack=1,
+        result_shape_dtypes=[jax.ShapeDtypeStruct(args[0].shape, args[0].dtype)],
+    )
+    return result
+
+
+def result(x: jax.Array, shape: tuple[int, ...], dtype) -> jax.ShapeDtypeStruct:
+    """What a kernel returns: inside ``shard_map`` it varies over the mesh as ``x`` does."""
+    kind = jax.typeof(x)
+    # How JAX calls that, from the newest name to the oldest.
+    name = next((n for n in ("manual_axis_type", "vma") if hasattr(kind, n)), None)
+    varying = {} if name is None else {name: getattr(kind, name)}
+    return jax.ShapeDtypeStruct(shape, dtype, **varying)
+
+
+def call(
+    kernel: Callable,
+    grid: Grid,
+    results: Sequence[jax.ShapeDtypeStruct],
+    args: Sequence[jax.Array],
+    *,
+    name: str,
+) -> Sequence[jax.Array]:
+    """Run ``kernel`` over ``grid``."""
+    run = pl.pallas_call(
+        kernel,
+        out_shape=tuple(results),
+        grid=(grid.programs,),
+        # One stage: the loads of a step are in flight together already, and staging
+        # them through shared memory would cost instructions and occupancy.
+        compiler_params=plgpu.CompilerParams(num_warps=grid.launch.warps, num_stages=1),
+        name=name,
+        interpret=grid.interpret,
+    )
+    if grid.interpret:
+        return run(*args)
+    return _quiet_p.bind(*args, run=run, results=tuple(results))
+
+
+# JAX announces while lowering, long after the call above, that Pallas' Triton backend
+# will go. That is for the authors of this file to know, not for those who use it.
+_quiet_p = Primitive("jaxbern_pallas")
+_quiet_p.multiple_results = True
+_quiet_p.def_impl(
+    lambda *args, **params: jax.jit(lambda *a: _quiet_p.bind(*a, **params))(*args)
+)
+_quiet_p.def_abstract_eval(
+    lambda x, *args, run, results: [
+        x.update(shape=r.shape, dtype=r.dtype, weak_type=False) for r in results
+    ]
+)
+
+
+def _lower_quietly(ctx, *args, run, results):
+    del results
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", "The Pallas Triton backend is deprecated", DeprecationWarning
+        )
+        return mlir.lower_fun(run, multiple_results=True)(ctx, *args)
+
+
+mlir.register_lowering(_quiet_p, _lower_quietly)

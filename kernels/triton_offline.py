@@ -1,0 +1,190 @@
+"""The Triton kernels on a machine without a GPU: interpreted, or compiled for a GPU.
+
+Triton's interpreter runs a kernel program by program with NumPy. It normally wants
+``TRITON_INTERPRET=1`` before the kernels are defined, and PyTorch tensors; here it gets
+copies of the kernels that have not been through ``triton.jit``, and NumPy arrays.
+"""
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import FunctionType
+
+import jax
+import numpy as np
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, CompiledKernel
+from triton.runtime.interpreter import GridExecutor, InterpretedFunction
+
+from jaxbern.kernels import config, triton_kernels, triton_tile
+from jaxbern.kernels.triton import FORWARD, MOMENTS, prepare
+from jaxbern.kernels.triton_call import Call, ptx_version
+
+# One thread for all that runs Triton. While the interpreter works `triton.language` means
+# something else for everyone, and the threads of XLA flush subnormal numbers to zero,
+# which a GPU does not.
+_thread = ThreadPoolExecutor(1, "jaxbern-triton")
+
+_TYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
+
+
+def interpret(call: Call, args: Iterable[jax.Array]) -> Sequence[jax.Array]:
+    """The outputs of ``call``, in any JAX program on the CPU."""
+    _thread.submit(_interpreted).result()  # a thread treats subnormals as its maker
+
+    def run(*args):
+        return _thread.submit(execute, call, *args).result()
+
+    return jax.pure_callback(run, call.outputs, *args)
+
+
+def execute(call: Call, *args: jax.Array) -> tuple[np.ndarray, ...]:
+    """What ``call`` writes, interpreted at once in this thread."""
+    inputs = [np.ascontiguousarray(a) for a in args]
+    # NaN, so that an element that no program writes is seen.
+    outputs = tuple(np.full(o.shape, np.nan, o.dtype) for o in call.outputs)
+    function = _interpreted()[call.kernel]
+    names = getattr(triton_kernels, call.kernel).arg_names
+    programs = _HostExecutor(function, names, (call.programs,))
+    with np.errstate(all="ignore"):
+        programs(
+            *map(_Pointer, inputs),
+            *call.scalars,
+            *map(_Pointer, outputs),
+            **dict(call.constants),
+        )
+    return outputs
+
+
+@functools.cache
+def _interpreted() -> dict[str, Callable]:
+    """The kernels, and the functions they call, as the interpreter wants them."""
+    namespace = {**vars(triton_tile), **vars(triton_kernels)}
+    for name, value in list(namespace.items()):
+        if isinstance(value, triton.JITFunction):
+            plain = value.fn
+            copy = FunctionType(plain.__code__, namespace, name, plain.__defaults__)
+            copy.__annotations__ = plain.__annotations__
+            namespace[name] = InterpretedFunction(copy).rewrite()
+    # The one sum that the interpreter knows how to do at once.
+    namespace["_add"] = tl.standard._sum_combine
+    return namespace
+
+
+class _HostExecutor(GridExecutor):
+    """The interpreter, without the copies of PyTorch tensors to the host and back."""
+
+    def _init_args_hst(self, args_dev, kwargs):
+        return args_dev, kwargs
+
+    def _restore_args_dev(self, *args):
+        pass
+
+
+class _Pointer:
+    """A NumPy array as the interpreter sees an argument."""
+
+    def __init__(self, array: np.ndarray):
+        self._array = array
+        self.dtype = _TYPES[array.dtype.name]
+
+    def data_ptr(self) -> int:
+        return self._array.ctypes.data
+
+
+def compile_kernel(
+    name: str,
+    *,
+    degree: int,
+    dtype: str = "float32",
+    sizes: tuple[int, int, int] = (1, 16384, 256),
+    shared: bool = False,
+    per_column_domain: bool = False,
+    capability: int = 80,
+    launch: config.Launch | None = None,
+) -> tuple[CompiledKernel, Call]:
+    """Compile a kernel for ``[S, B, W]`` and a compute capability; no driver is needed.
+
+    ``.asm["ptx"]``, ``.asm["cubin"]`` and ``.metadata`` of the first are what would run, the
+    second says how it would be launched.
+    """
+    call = describe(
+        name,
+        degree=degree,
+        dtype=dtype,
+        sizes=sizes,
+        shared=shared,
+        per_column_domain=per_column_domain,
+        launch=launch,
+    )
+    return compile_call(call, capability), call
+
+
+def describe(
+    name: str,
+    *,
+    degree: int,
+    dtype: str,
+    sizes: tuple[int, int, int],
+    shared: bool = False,
+    per_column_domain: bool = False,
+    launch: config.Launch | None = None,
+) -> Call:
+    """The call of a kernel for packed arrays of ``sizes``, without any array."""
+    groups, _, width = sizes
+    x = jax.ShapeDtypeStruct(sizes, dtype)
+    bound = (groups, width) if per_column_domain else (1, 1)
+    columns = (groups, 1) if shared else (groups, width)
+    args = {
+        "x": x,
+        "coeffs": jax.ShapeDtypeStruct((degree + 1, *columns), "float32"),
+        "lower": jax.ShapeDtypeStruct(bound, "float32"),
+        "upper": jax.ShapeDtypeStruct(bound, "float32"),
+        "dy": x,
+    }
+    unused = {FORWARD: "dy", MOMENTS: "coeffs"}.get(name)
+    args = {key: value for key, value in args.items() if key != unused}
+    return prepare(name, degree, args, launch)
+
+
+def compile_call(call: Call, capability: int = 80) -> CompiledKernel:
+    """Compile the kernel of ``call`` as jax-triton would on that GPU."""
+    function = getattr(triton_kernels, call.kernel)
+    arrays = [f"*{_TYPES[a.dtype.name]}" for a in (*call.inputs, *call.outputs)]
+    after = len(call.inputs)
+    types = [*arrays[:after], *("i32" for _ in call.scalars), *arrays[after:]]
+    names = function.arg_names
+    signature = dict(zip(names, types, strict=False))
+    constants = dict(call.constants)
+    for name, value in zip(names[after:], call.scalars, strict=False):
+        if value == 1:
+            constants[name] = 1
+    aligned = {
+        (place,): [["tt.divisibility", 16]]
+        for place, kind in enumerate(types)
+        if kind.startswith("*")
+    }
+    source = ASTSource(
+        function,
+        {n: "constexpr" if n in constants else signature[n] for n in names},
+        constexprs=constants,
+        attrs=aligned,
+    )
+    options = {
+        "num_warps": call.warps,
+        "num_stages": 1,
+        "enable_fp_fusion": False,
+        "ptx_version": ptx_version(capability),
+    }
+    target = GPUTarget("cuda", capability, 32)
+    return _thread.submit(_compile, source, target, options).result()
+
+
+def _compile(*args) -> CompiledKernel:
+    cache = triton.knobs.cache
+    with cache.scope():
+        # jax-triton 0.3 has no use for the cache and leaves it without a place.
+        cache.dir = cache.dir or cache.get_triton_dir("cache")
+        return triton.compile(*args)
