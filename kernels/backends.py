@@ -71,7 +71,7 @@ def get(implementation: str, platform: str, dtype, degree: int) -> Backend:
     on_cpu = platform == "cpu"
     if name == "xla":
         return Backend(
-            evaluate=xla.evaluate,
+            evaluate=functools.partial(xla.evaluate, on_cpu=on_cpu),
             vjp=functools.partial(xla.vjp, on_cpu=on_cpu),
             moments=functools.partial(xla.moments, on_cpu=on_cpu),
             elementwise=True,
