@@ -19,9 +19,9 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
-Value = TypeVar("Value")  # anything with a product: arrays, kernel values, numbers
+Value = Any  # anything with sums and products: arrays, kernel values, numbers
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def factor(degree: int) -> Factors:
     below the smallest normal float.
 
     >>> factor(9)
-    Factors(degree=9, inner=4, outer=3)
+    Factors(degree=9, inner=5, outer=2)
     """
     choices = [
         Factors(degree, inner, -(-(degree + 1) // inner))

@@ -24,7 +24,7 @@ def test_packing_keeps_what_belongs_together(shape):
     x = jnp.asarray(rng.normal(size=shape))
     own = list(itertools.product(*((1, size) for size in shape)))
     pairs = list(itertools.product(own, repeat=2))
-    for i in rng.permutation(len(pairs))[:5]:  # all of them take a minute
+    for i in rng.permutation(len(pairs))[:3]:  # all of them take a minute
         c_shape, b_shape = pairs[i]
         coeffs = jnp.asarray(rng.normal(size=(2, *c_shape)))
         bound = jnp.asarray(rng.normal(size=b_shape))
