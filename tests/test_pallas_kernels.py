@@ -135,11 +135,9 @@ SHAPES = {  # of x, of a coefficient, of an end of the interval
     "one column": ((300, 1), (1, 1), (1, 1)),
     "smaller than a block": ((3, 5), (1, 5), (1, 5)),
     "ragged": ((131, 33), (1, 33), (1, 1)),
-    "full blocks": ((64, 64), (1, 64), (1, 64)),
     "seeds": ((3, 20, 9), (3, 1, 9), (3, 1, 9)),
     "seeds behind the batch": ((20, 3, 5), (1, 3, 5), (1, 1, 1)),
     "seeds inside the batch": ((6, 3, 4, 5), (1, 3, 1, 5), (1, 1, 1, 1)),
-    "a longer batch": ((2, 20, 9), (1, 1, 9), (1, 1, 1)),
     "shared, per seed": ((2, 21, 3), (2, 1, 1), (1, 1, 1)),
     "shared, on intervals of their own": ((20, 9), (1, 1), (1, 9)),
 }

@@ -216,7 +216,14 @@ def test_shard_map(implementation):
     rows, whole = jax.P("batch"), jax.P()
     x, coeffs = arguments()
     run = functools.partial(jb.bernstein, implementation=implementation)
-    local = jax.shard_map(run, mesh=mesh, in_specs=(rows, whole), out_specs=rows)
+    local = jax.shard_map(
+        run,
+        mesh=mesh,
+        in_specs=(rows, whole),
+        out_specs=rows,
+        # Pallas' interpreter, not the kernels, trips over the check.
+        check_vma=implementation != "pallas:interpret",
+    )
     got = jax.grad(lambda x, c: jnp.sum(local(x, c) ** 2), (0, 1))(x, coeffs)
     want = jax.grad(lambda x, c: jnp.sum(run(x, c) ** 2), (0, 1))(x, coeffs)
     chex.assert_trees_all_close(got, want, rtol=1e-5, atol=1e-6)
