@@ -34,6 +34,9 @@ _UNROLLED = Tiling(depth=4, lanes=16384, group=7)
 # there all sums share one loop.
 _STREAMED = Tiling(depth=64, lanes=1, group=128)
 
+# Elements of the innermost loop, at least, where there are so many.
+_VECTORISED = 256
+
 TILING = _UNROLLED if jax.__version_info__ < (0, 11) else _STREAMED
 
 
@@ -89,15 +92,20 @@ def _by_tiles(x, dy, lower, upper, *, degree, width, tiling):
     """Sums over rows: from ``[groups, rows * width]`` to ``[n+1, groups, width]``."""
     groups, size = x.shape
     rows = size // width
+    # A tile is [groups, depth, outer, inner]: the loop over `inner`, one or more rows, is
+    # vectorised, that over `outer` is shared among the cores.
     beside = max(1, min(tiling.lanes // (width * groups), -(-rows // tiling.depth)))
-    lanes = beside * width
-    tile = tiling.depth * lanes
+    inner = max(1, min(beside, _VECTORISED // width))
+    outer = beside // inner
+    tile = tiling.depth * outer * inner * width
     lower, upper = (
-        b if b.shape[-1] == 1 else jnp.tile(b, (1, 1, beside)) for b in (lower, upper)
+        b if b.shape[-1] == 1 else jnp.tile(b, (1, 1, inner)) for b in (lower, upper)
     )
+    lower, upper = lower[:, :, None], upper[:, :, None]
 
     def reduce_tile(x, dy):
-        x, dy = (v.reshape(groups, tiling.depth, lanes) for v in (x, dy))
+        shape = (groups, tiling.depth, outer, inner * width)
+        x, dy = (v.reshape(shape) for v in (x, dy))
         count = -(-(degree + 1) // tiling.group)
         edges = [(degree + 1) * i // count for i in range(count + 1)]
         zero = jnp.zeros((), lower.dtype)
@@ -125,7 +133,7 @@ def _by_tiles(x, dy, lower, upper, *, degree, width, tiling):
     sums = reduce_tile(*begin)
     if full > (rest == 0):
         sums = lax.fori_loop(int(rest == 0), full, add_tile, sums)
-    return jnp.stack(sums).reshape(degree + 1, groups, beside, width).sum(axis=2)
+    return jnp.stack(sums).reshape(degree + 1, groups, -1, width).sum(axis=2)
 
 
 def _add(left, right):
