@@ -39,7 +39,10 @@ def write(rows: list[Row], path: Path) -> None:
     most = max(row.ratio for row in rows)
     axes[1, 0].set_ylim(0.9, max(2.1, 1.15 * most))
     handles, labels = axes[1, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    columns = min(2 * len(names), 4)  # no wider than the figure
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=columns, frameon=False
+    )
     for suffix in (".png", ".svg"):
         figure.savefig(path.with_suffix(suffix), dpi=150)
     plt.close(figure)
