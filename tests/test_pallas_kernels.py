@@ -1,6 +1,5 @@
 """The Pallas kernels, interpreted, against de Casteljau's algorithm in float64."""
 
-import contextlib
 import functools
 import math
 
@@ -8,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import AbstractMesh
 
 from jaxbern.kernels import factored, pallas, pallas_vjp
 from jaxbern.kernels.config import Launch
 from tests import casteljau
+from tests.absent_gpu import on_a_gpu
 
 EPS = float(np.finfo(np.float32).eps)
 TINY = float(np.finfo(np.float32).tiny)
@@ -215,16 +214,6 @@ def test_float64_is_refused():
         pallas.evaluate(x, coeffs, *ends, interpret=True)
     with pytest.raises(NotImplementedError, match=r"float32.*implementation='xla'"):
         pallas_vjp.vjp(x, coeffs, *ends, x, interpret=True)
-
-
-def on_a_gpu():
-    """Lowering rules of JAX >= 0.11 want to know for which one."""
-    if jax.__version_info__ < (0, 11):
-        return contextlib.nullcontext()
-    from jax.sharding import AbstractDevice, use_abstract_mesh
-
-    device = AbstractDevice("NVIDIA A30", 56, "gpu")
-    return use_abstract_mesh(AbstractMesh((), (), abstract_device=device))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])

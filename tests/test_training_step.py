@@ -1,6 +1,5 @@
 """A whole training step, lowered for a GPU: each kernel once for each activation."""
 
-import contextlib
 import re
 from collections import Counter
 
@@ -8,23 +7,13 @@ import jax
 import jax.numpy as jnp
 import pytest
 from flax import nnx
-from jax.sharding import AbstractMesh
 
 import jaxbern as jb
+from tests.absent_gpu import on_a_gpu
 
 # All different: equal calls would share one function in the text of the program.
 WIDTHS, SEEDS = (16, 24, 40), 2
 DEPTH = len(WIDTHS)
-
-
-def on_a_gpu():
-    """Lowering rules of JAX >= 0.11 want to know for which one."""
-    if jax.__version_info__ < (0, 11):
-        return contextlib.nullcontext()
-    from jax.sharding import AbstractDevice, use_abstract_mesh
-
-    device = AbstractDevice("NVIDIA A30", 56, "gpu")
-    return use_abstract_mesh(AbstractMesh((), (), abstract_device=device))
 
 
 class Net(nnx.Module):
