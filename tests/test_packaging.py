@@ -26,7 +26,9 @@ def test_import_needs_only_the_core_dependencies():
         "'jax.experimental.pallas', 'ray', 'polars') if m in sys.modules])"
     )
     result = run(code)
-    assert (result.stdout.strip(), result.stderr) == ("[]", "")
+    # JAX's CUDA plugin, where it is installed, has its own word to say on stderr.
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == "[]"
 
 
 def test_kernels_can_only_be_imported_as_part_of_the_package():
