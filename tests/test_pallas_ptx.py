@@ -67,9 +67,11 @@ SHAPES = {  # of x, of a coefficient, of an end of the interval
 # Two steps of two tiles for each program: the loop, on few rows.
 LOOP = Launch(rows=8, columns=32, unroll=2, steps=2)
 CASES = [
-    *(("float32", degree, "ragged", LOOP) for degree in (1, 3, 9, 25)),
-    *(("bfloat16", degree, "ragged", LOOP) for degree in (3, 25)),
-    *(("float16", degree, "ragged", LOOP) for degree in (1, 9)),
+    *(
+        (dtype, degree, "ragged", LOOP)
+        for dtype in ("float32", "bfloat16", "float16")
+        for degree in (1, 3, 9, 25)
+    ),
     *(("float32", 3, shape, None) for shape in SHAPES),
     ("bfloat16", 3, "one column", None),
     ("bfloat16", 9, "one row", None),
