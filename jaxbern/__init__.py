@@ -1,6 +1,7 @@
 """Learnable Bernstein-polynomial activations for JAX."""
 
 from jaxbern import initializers as initializers
+from jaxbern import linen as linen
 from jaxbern import poly as poly
 from jaxbern._dispatch import explain as explain
 from jaxbern._dispatch import implementation as implementation

@@ -39,7 +39,7 @@ def test_kernels_can_only_be_imported_as_part_of_the_package():
 
 @pytest.mark.parametrize(
     "name", ["bernstein", "BernsteinAct", "initializers", "poly", "implementation",
-             "saturation", "__version__"],
+             "saturation", "linen", "explain", "autotune", "__version__"],
 )  # fmt: skip
 def test_public_names(name):
     assert hasattr(jb, name)
