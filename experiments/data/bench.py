@@ -1,0 +1,161 @@
+"""``python -m experiments data bench``: converting HIGGS text, beside pandas and NumPy.
+
+A compressed file in UCI's format is made of simulated events, then read in turns, each
+time in a new process; the best of several runs is kept. Throughput is in MB (10^6 bytes)
+of text per second, whatever the file is compressed to. On a machine that is busy otherwise
+the seconds of CPU are the fairer comparison.
+"""
+
+import argparse
+import importlib.util
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import jaxbern as jb
+from experiments.data import text
+from jaxbern.data._files import CACHE_VARIABLE
+
+DISTINCT = 50_000  # rows made; the file repeats them
+LOADTXT_ROWS = 20_000
+MODULES = ("pyarrow.csv", "isal.igzip", "platformdirs")  # imported before the clock
+
+
+def convert(path: str) -> None:
+    """To float32 arrays in a new cache, mapped into memory."""
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ[CACHE_VARIABLE] = cache
+        jb.data.load(path)
+
+
+def pandas(path: str) -> None:
+    """To a table in memory, float64 as pandas has it."""
+    import pandas
+
+    pandas.read_csv(path, header=None)
+
+
+def pandas_float32(path: str) -> None:
+    """To a float32 table in memory."""
+    import pandas
+
+    pandas.read_csv(path, header=None, dtype=np.float32)
+
+
+def loadtxt(path: str) -> None:
+    """The first rows, to a float32 array in memory."""
+    np.loadtxt(path, np.float32, delimiter=",", max_rows=LOADTXT_ROWS)
+
+
+def open_again(path: str) -> None:
+    """Map what has been converted, all that a second run does."""
+    jb.data.load(path)
+
+
+READERS: dict[str, Callable[[str], None]] = {
+    "jb.data.load": convert,
+    "pandas.read_csv": pandas,
+    "the same, float32": pandas_float32,
+    "numpy.loadtxt": loadtxt,
+    "open": open_again,
+}
+
+
+class Run(NamedTuple):
+    """Seconds, seconds of CPU, and MB resident: at most, and before anything was read."""
+
+    seconds: float
+    cpu: float
+    peak: float
+    before: float
+
+
+def measure(reader: str, path: Path) -> Run:
+    """One run in a process of its own."""
+    command = [sys.executable, "-m", "experiments.data.bench", "--child", reader]
+    done = subprocess.run([*command, str(path)], check=True, capture_output=True)
+    return Run(*json.loads(done.stdout))
+
+
+def child(reader: str, path: str) -> None:
+    """What ``measure`` runs."""
+    for module in ("pandas",) if "pandas" in READERS[reader].__name__ else MODULES:
+        importlib.import_module(module)
+    before, cpu, start = peak_memory(), time.process_time(), time.perf_counter()
+    READERS[reader](path)
+    seconds = time.perf_counter() - start, time.process_time() - cpu
+    print(json.dumps([*seconds, peak_memory(), before]))
+
+
+def peak_memory() -> float:
+    """The most MB that this process has had resident."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) * 1024 / 1e6
+    return math.nan
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="experiments data bench", description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    args = parser.parse_args(argv)
+    if args.child:
+        child(*args.child)
+        return 0
+    with tempfile.TemporaryDirectory() as name:
+        report(Path(name), args.rows, args.repeats)
+    return 0
+
+
+def report(folder: Path, rows: int, repeats: int) -> None:
+    path = folder / "HIGGS.csv.gz"
+    distinct = min(rows, DISTINCT)
+    times = rows // distinct
+    lines = text.lines(distinct)
+    text.write_repeated(path, lines, times)
+    rows, megabytes = distinct * times, len(lines) * times / 1e6
+    print(
+        f"{rows:,} rows ({distinct:,} distinct), {megabytes:,.0f} MB of text, "
+        f"{path.stat().st_size / 1e6:,.0f} MB compressed; {os.cpu_count()} cores"
+    )
+    installed = importlib.util.find_spec("pandas")
+    readers = [name for name in READERS if name != "open"]
+    readers = [n for n in readers if installed or "pandas" not in READERS[n].__name__]
+    best = dict.fromkeys(readers, Run(*[math.inf] * 4))
+    for _ in range(repeats):
+        for reader in readers:
+            best[reader] = min(best[reader], measure(reader, path))
+    part = min(LOADTXT_ROWS, rows) / rows
+    if part < 1:
+        seconds, cpu, peak, before = best["numpy.loadtxt"]
+        best["numpy.loadtxt"] = Run(seconds / part, cpu / part, peak, before)
+        print(f"numpy.loadtxt is extrapolated from {part:.1%} of the rows")
+    ours = best["jb.data.load"]
+    print(
+        f"{'':20}{'s':>7}{'MB/s':>7}{'ratio':>7}{'CPU s':>8}{'ratio':>7}{'peak MB':>9}"
+    )
+    for reader, run in best.items():
+        print(
+            f"{reader:20}{run.seconds:7.2f}{megabytes / run.seconds:7.0f}"
+            f"{run.seconds / ours.seconds:7.2f}{run.cpu:8.2f}{run.cpu / ours.cpu:7.2f}"
+            f"{run.peak:9.0f}, of it {run.before:.0f} before"
+        )
+    os.environ[CACHE_VARIABLE] = str(folder / "cache")
+    jb.data.load(path)
+    opened = min(measure("open", path).seconds for _ in range(repeats))
+    print(f"opening the converted rows: {opened * 1e3:.1f} ms in a new process")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

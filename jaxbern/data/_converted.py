@@ -1,0 +1,189 @@
+"""Converted copies: each file parsed once, mapped into memory ever after.
+
+A copy is a directory ``converted/KEY`` in the cache, the key coming from the SHA-256 of
+the file it was made of::
+
+    x.npy           float32 [rows, features]
+    y.npy           uint8 [rows]
+    manifest.json   rows, columns, fingerprint, source, versions of the libraries
+
+It is written under another name, brought to the disk, and renamed: it is there as a whole
+or not at all. One process makes it; others that ask meanwhile wait, then map the same.
+"""
+
+import contextlib
+import datetime
+import platform
+import shutil
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from jaxbern._version import __version__
+from jaxbern.data import _csv, _files, _formats, _tables
+from jaxbern.data._dataset import Dataset, Fingerprint
+from jaxbern.data._errors import DataError
+from jaxbern.data._optional import optional, progress
+from jaxbern.data._published import SETS, Published
+from jaxbern.data._rows import Rows
+
+FORMAT = 1  # of the copies; part of the key, so that other versions never meet
+
+
+def folder() -> Path:
+    """Where all copies are."""
+    return _files.cache_folder() / "converted"
+
+
+def place(sha256: str) -> Path:
+    """Where the copy of a file with this hash is, or would be."""
+    return folder() / f"{sha256[:32]}-{FORMAT}"
+
+
+def open_copy(copy: Path) -> Dataset:
+    """Map a copy into memory; raises ``DataError`` if any part of it is missing."""
+    manifest = _files.read_json(copy / "manifest.json")
+    try:
+        published = SETS[manifest["name"]]
+        rows, features = manifest["rows"], len(published.columns)
+        x = np.load(copy / "x.npy", mmap_mode="r", allow_pickle=False)
+        y = np.load(copy / "y.npy", mmap_mode="r", allow_pickle=False)
+        if x.shape != (rows, features) or y.shape != (rows,):
+            raise ValueError(f"arrays {x.shape} and {y.shape} for {rows} rows")
+        fingerprint = manifest["fingerprint"]
+        return Dataset(published.name, x, y, published.columns, fingerprint)
+    except (OSError, EOFError, KeyError, ValueError) as error:
+        raise DataError(f"the copy in {copy} is incomplete: {error!r}") from error
+
+
+def convert(path: Path, wanted: Published | None) -> Dataset:
+    """The data of a file: its copy, made now if there is none.
+
+    A file of another set than the ``wanted`` one is refused.
+    """
+    sha256 = _files.sha256(path)
+    copy = place(sha256)
+    data = _intact(copy)
+    if data is None:
+        with _files.lock(f"converting {copy.name}"):
+            data = _intact(copy) or _make(path, sha256, copy, wanted)
+    _formats.recognise(path, 1 + len(data.columns), wanted)
+    return data
+
+
+def _intact(copy: Path) -> Dataset | None:
+    try:
+        return open_copy(copy)
+    except DataError:
+        return None
+
+
+def _make(path: Path, sha256: str, copy: Path, wanted: Published | None) -> Dataset:
+    if copy.exists():
+        warnings.warn(
+            f"the converted copy in {copy} is incomplete: {path} is converted again",
+            stacklevel=3,
+        )
+    published, kind, read = reader(path, wanted)
+    before = path.stat()
+    with _files.writing(), _temporary(copy) as temporary:
+        with progress(f"converting {path.name}", before.st_size) as report:
+            written = _write(temporary, read(path, published, report), published)
+        if not written["rows"]:
+            raise DataError(f"{path} holds no rows. Get it again; it may be cut short.")
+        if path.stat().st_mtime_ns != before.st_mtime_ns:
+            raise DataError(f"{path} was changed while it was read. Run again.")
+        source = {
+            "path": str(path.resolve()),
+            "format": kind,
+            "size": before.st_size,
+            "mtime_ns": before.st_mtime_ns,
+            "sha256": sha256,
+        }
+        manifest = {
+            "name": published.name,
+            **written,
+            "columns": published.columns,
+            "source": source,
+            "versions": _versions(),
+            "created": datetime.datetime.now(datetime.UTC).isoformat(
+                timespec="seconds"
+            ),
+        }
+        _files.write_json(temporary / "manifest.json", manifest)
+        if copy.exists():
+            shutil.rmtree(copy)
+        temporary.rename(copy)
+    return open_copy(copy)
+
+
+def reader(
+    path: Path, wanted: Published | None
+) -> tuple[Published, str, Callable[..., Generator[Rows, None, None]]]:
+    """Which published set a file holds, in which format, and the function to read it."""
+    kind = _formats.kind(path)
+    if kind == "parquet":
+        fields, read = _tables.parquet_fields(path), _tables.read_parquet
+    elif kind == "npy":
+        fields, read = _tables.npy_fields(path), _tables.read_npy
+    else:
+        fields, read = _formats.first_line(path).count(b",") + 1, _csv.read
+    return _formats.recognise(path, fields, wanted), kind, read
+
+
+@contextlib.contextmanager
+def _temporary(copy: Path) -> Iterator[Path]:
+    """A directory to write to; what earlier processes left when they were killed goes."""
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    for left in copy.parent.glob(f".{copy.name}.*.tmp"):
+        shutil.rmtree(left)
+    temporary = _files.temporary_name(copy)
+    temporary.mkdir()
+    try:
+        yield temporary
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _write(
+    directory: Path, blocks: Generator[Rows, None, None], published: Published
+) -> dict:
+    """Write the arrays; returns what the manifest says of them."""
+    shape = (len(published.columns),)
+    fingerprint, rows, signal = Fingerprint(published.columns), 0, 0
+    with (
+        (directory / "x.npy").open("wb") as x_file,
+        (directory / "y.npy").open("wb") as y_file,
+        contextlib.closing(blocks) as blocks,
+    ):
+        _header(x_file, "<f4", (0, *shape))
+        _header(y_file, "|u1", (0,))
+        for x, y in blocks:
+            x_file.write(x.data)
+            y_file.write(y.data)
+            fingerprint.update(x, y)
+            rows, signal = rows + len(y), signal + int(y.sum(dtype=np.int64))
+        for file, dtype, tail in ((x_file, "<f4", shape), (y_file, "|u1", ())):
+            file.seek(0)
+            _header(file, dtype, (rows, *tail))
+            _files.flush(file)
+    return {"rows": rows, "signal": signal, "fingerprint": fingerprint.hexdigest()}
+
+
+def _header(file: IO[bytes], dtype: str, shape: tuple[int, ...]) -> None:
+    """NumPy leaves room for the rows to grow: the header is as long for any number."""
+    header = {"descr": dtype, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "jaxbern": __version__,
+        "numpy": np.__version__,
+        "pyarrow": optional("pyarrow").__version__,
+        "python": platform.python_version(),
+    }

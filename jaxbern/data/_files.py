@@ -1,0 +1,153 @@
+"""Where files are kept, and how they are written: whole or not at all."""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from jaxbern.data._errors import DataError
+from jaxbern.data._optional import optional
+
+CACHE_VARIABLE = "JAXBERN_CACHE"
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# The last two: network disks without locks.
+_CLOSED = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOTDIR,
+    errno.ENOLCK,
+    errno.EOPNOTSUPP,
+)
+
+
+def cache_folder() -> Path:
+    """Downloads and converted copies: ``$JAXBERN_CACHE`` or the user's cache."""
+    if folder := os.environ.get(CACHE_VARIABLE):
+        return Path(folder).expanduser() / "data"
+    return optional("platformdirs").user_cache_path("jaxbern", False) / "data"
+
+
+@contextlib.contextmanager
+def lock(name: str) -> Iterator[None]:
+    """Let one process at a time do the work called ``name``; the others wait.
+
+    The operating system ends the lock with its owner, however that ends.
+    """
+    import fcntl  # not on Windows, where the simulated data still work
+
+    with contextlib.ExitStack() as stack:
+        with writing():
+            folder = cache_folder() / "locks"
+            folder.mkdir(parents=True, exist_ok=True)
+            handle = stack.enter_context((folder / f"{name}.lock").open("a"))
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                print(f"waiting for another process: {name}", file=sys.stderr)
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def writing() -> Iterator[None]:
+    """Turn what an operating system says of a full or closed disk into advice."""
+    try:
+        yield
+    except OSError as error:
+        folder = cache_folder()
+        move = f"set {CACHE_VARIABLE} to a directory on another disk"
+        if error.errno in _FULL:
+            raise DataError(
+                f"no space left in {folder}: {error.strerror}. Free some space (after "
+                f"tidying up, {free_space(folder):,} bytes are free), or {move}, and run "
+                "again."
+            ) from error
+        if error.errno in _CLOSED:
+            raise DataError(
+                f"cannot write to {folder}: {error}. Please {move}."
+            ) from error
+        raise
+
+
+def free_space(folder: Path) -> int:
+    """Bytes free where ``folder`` is or would be made."""
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
+
+
+def write_json(file: Path, content: dict) -> None:
+    """Replace the file as a whole."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = temporary_name(file)
+    try:
+        with temporary.open("w") as out:
+            json.dump(content, out, indent=1)
+            flush(out)
+        temporary.replace(file)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def temporary_name(final: Path) -> Path:
+    """A name beside the final one that nobody else uses, now or after a crash."""
+    return final.with_name(f".{final.name}.{uuid.uuid4().hex[:12]}.tmp")
+
+
+def flush(file: IO) -> None:
+    """Bring a file to the disk, so that its name never stands for less than all of it."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def read_json(file: Path) -> dict:
+    """The content, or an empty dictionary if there is none or it is damaged."""
+    try:
+        content = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, computed once for each path, size and time of change."""
+    if known := recorded_sha256(path):
+        return known
+    digest = file_sha256(path)
+    with writing():
+        write_json(_record(path), {**_identity(path), "sha256": digest})
+    return digest
+
+
+def recorded_sha256(path: Path) -> str | None:
+    """The SHA-256 of a file if it has been computed since the file last changed."""
+    known, now = read_json(_record(path)), _identity(path)
+    unchanged = all(known.get(key) == value for key, value in now.items())
+    return known.get("sha256") if unchanged else None
+
+
+def file_sha256(path: Path) -> str:
+    """The SHA-256 of a file as it is now."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _identity(path: Path) -> dict:
+    status = path.stat()
+    size, changed = status.st_size, status.st_mtime_ns
+    return {"path": str(path.resolve()), "size": size, "mtime_ns": changed}
+
+
+def _record(path: Path) -> Path:
+    name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:24]
+    return cache_folder() / "sources" / f"{name}.json"

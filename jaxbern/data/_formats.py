@@ -1,0 +1,147 @@
+"""What a file holds, told from its first bytes: names lie, browsers rename."""
+
+import contextlib
+import gzip
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jaxbern.data._errors import DataError
+from jaxbern.data._optional import optional
+from jaxbern.data._published import SETS, Published
+from jaxbern.data._rows import shown
+
+ACCEPTED = (".csv", ".csv.gz", ".zip", ".parquet", ".npy")
+
+_GZIP, _ZIP, _PARQUET, _NPY = b"\x1f\x8b", b"PK\x03\x04", b"PAR1", b"\x93NUMPY"
+_DOWNLOAD_AGAIN = (
+    "Delete it and download it again, with a browser or with jb.data.higgs() or "
+    "jb.data.susy()."
+)
+
+
+class Text(NamedTuple):
+    """Lines of a CSV file: how to read them, and how far in the file that has come."""
+
+    readinto: Callable[[Any], int]
+    position: Callable[[], int]
+
+
+def kind(path: Path) -> str:
+    """One of ``csv``, ``parquet`` and ``npy``; compressed text is ``csv`` as well."""
+    with path.open("rb") as file:
+        head = file.read(8)
+    if not head:
+        raise DataError(f"{path} is empty (0 bytes). {_DOWNLOAD_AGAIN}")
+    if head.startswith(_PARQUET):
+        return "parquet"
+    return "npy" if head.startswith(_NPY) else "csv"
+
+
+@contextlib.contextmanager
+def open_text(path: Path) -> Iterator[Text]:
+    """The text of a CSV file, unpacked from gzip, zip or gzip in zip as it is read."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_unpacking(path))
+        raw = stack.enter_context(path.open("rb"))
+        stream: Any = raw
+        if _head(raw).startswith(_ZIP):
+            archive = stack.enter_context(zipfile.ZipFile(raw))
+            member = _csv_member(path, archive)
+            stream = stack.enter_context(archive.open(member))
+        if _head(stream).startswith(_GZIP):  # ISA-L is three times as fast as zlib
+            unpacker = optional("isal.igzip").IGzipFile(fileobj=stream, mode="rb")
+            stream = stack.enter_context(unpacker)
+        yield Text(stream.readinto, raw.tell)
+
+
+def packed(head: bytes) -> bool:
+    """Whether a file that begins so is gzip or zip."""
+    return head.startswith((_GZIP, _ZIP))
+
+
+def unpack(path: Path) -> None:
+    """Read an archive to its end, for its checksums; raises ``DataError``."""
+    buffer = memoryview(bytearray(1 << 20))
+    with open_text(path) as text:
+        while fill(text, buffer):
+            pass
+
+
+def first_line(path: Path) -> bytes:
+    """The first line of a CSV file, refused if it is not one of numbers."""
+    buffer = bytearray(1 << 16)
+    with open_text(path) as text:
+        filled = fill(text, memoryview(buffer))
+    head = bytes(buffer[:filled])
+    if not head.strip():
+        raise DataError(f"{path} holds no data, only an empty text. {_DOWNLOAD_AGAIN}")
+    if head.lstrip().startswith(b"<"):
+        raise DataError(
+            f"{path} is a web page, not data: it begins with "
+            f"{shown(head.lstrip().splitlines()[0])}. A server answered with an error "
+            f"or a login page. {_DOWNLOAD_AGAIN}"
+        )
+    return head.lstrip(b"\r\n").splitlines()[0]
+
+
+def fill(text: Text, view: memoryview) -> int:
+    """Read until the view is full or the text ends; returns the bytes read."""
+    filled = 0
+    while filled < len(view) and (count := text.readinto(view[filled:])):
+        filled += count
+    return filled
+
+
+def recognise(path: Path, fields: int, wanted: Published | None) -> Published:
+    """The published set with so many numbers per row; an error if it is not the wanted."""
+    found = next((p for p in SETS.values() if p.fields == fields), None)
+    if found is not None and wanted in (None, found):
+        return found
+    known = " and ".join(
+        f"{p.name.upper()} has {p.fields} (a label and {len(p.columns)} features)"
+        for p in SETS.values()
+    )
+    advice = (
+        f'Load it with jb.data.{found.name}("{path}").'
+        if found
+        else "Give a file as UCI publishes it: the label first, no header, no index."
+    )
+    what = f"{wanted.name.upper()} was asked for, but " if wanted else ""
+    raise DataError(f"{what}row 1 of {path} has {fields} fields; {known}. {advice}")
+
+
+def _head(file: Any) -> bytes:
+    head = file.read(4)
+    file.seek(0)
+    return head
+
+
+def _csv_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    files = [entry for entry in archive.infolist() if not entry.is_dir()]
+    tables = [e for e in files if e.filename.lower().endswith((".csv", ".csv.gz"))]
+    tables = [e for e in tables if not e.filename.startswith("__MACOSX")]
+    if len(tables) != 1:
+        names = ", ".join(entry.filename for entry in files) or "nothing"
+        raise DataError(
+            f"{path} must hold one .csv or .csv.gz file, it holds: {names}. Unpack it "
+            "and give the path of the file you want."
+        )
+    return tables[0]
+
+
+@contextlib.contextmanager
+def _unpacking(path: Path) -> Iterator[None]:
+    """Say of a damaged archive that it is one."""
+    unpacker = optional("isal.igzip_lib")
+    damages = (zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, unpacker.IsalError)
+    try:
+        yield
+    except EOFError as error:
+        raise DataError(f"{path} ends too early: {error}. {_DOWNLOAD_AGAIN}") from error
+    except (*damages, NotImplementedError) as error:
+        raise DataError(
+            f"{path} is a damaged archive: {error}. {_DOWNLOAD_AGAIN}"
+        ) from error

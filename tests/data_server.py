@@ -1,0 +1,86 @@
+"""A web server on this machine that can be told to misbehave."""
+
+import contextlib
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Server(ThreadingHTTPServer):
+    """Serves ``content`` at every path, with resumption, and keeps what was asked."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.content = b""
+        self.etag: str | None = '"1"'
+        self.ranges = True  # whether a part of the file can be asked for
+        self.lengths = True  # whether the size is announced
+        self.cut: list[int] = []  # the next answers break after so many bytes
+        self.statuses: list[int] = []  # the next answers are these errors
+        self.paths: dict[str, int] = {}  # errors of some paths
+        self.hold: threading.Event | None = None  # to wait for after a cut
+        self.asked: list[dict[str, str]] = []
+
+    @property
+    def url(self) -> str:
+        """The address of a file."""
+        return f"http://127.0.0.1:{self.server_port}/SUSY.csv.gz"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+    protocol_version = "HTTP/1.0"  # the end of the connection is the end of the file
+
+    def log_message(self, *args):
+        pass
+
+    def do_GET(self):
+        server, content = self.server, self.server.content
+        server.asked.append({"path": self.path, **self.headers})
+        status = server.paths.get(self.path, 0)
+        if server.statuses:
+            status = server.statuses.pop(0)
+        if status:
+            self.send_error(status)
+            return
+        start = 0
+        asked = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        current = self.headers.get("If-Range", server.etag) == server.etag
+        if asked and server.ranges and current:
+            start = int(asked[1])
+            self.send_response(206)
+            last = len(content) - 1
+            self.send_header("Content-Range", f"bytes {start}-{last}/{len(content)}")
+        else:
+            self.send_response(200)
+        if server.lengths:
+            self.send_header("Content-Length", str(len(content) - start))
+        if server.etag:
+            self.send_header("ETag", server.etag)
+        self.end_headers()
+        body = content[start:]
+        if server.cut:
+            body = body[: server.cut.pop(0)]
+        with contextlib.suppress(ConnectionError):
+            self.wfile.write(body)
+            if server.hold:
+                self.wfile.flush()
+                server.hold.wait(60)
+
+
+@contextlib.contextmanager
+def running() -> Iterator[Server]:
+    """A server for the length of a ``with`` block."""
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            yield server
+        finally:
+            if server.hold:
+                server.hold.set()
+            server.shutdown()
+            thread.join()

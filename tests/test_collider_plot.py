@@ -1,0 +1,48 @@
+"""The figure of all features: with published events, and without."""
+
+import numpy as np
+import pytest
+
+from experiments.data import plot
+from jaxbern.data import collider
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """No data of the user's, and nothing left behind."""
+    monkeypatch.setenv("JAXBERN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("JAXBERN_DATA", raising=False)
+    return tmp_path
+
+
+def write(path, data):
+    np.savetxt(path, np.column_stack([data.y, data.x]), fmt="%.9e", delimiter=",")
+
+
+def test_published_events_are_drawn_where_there_are_some(cache, capsys, monkeypatch):
+    few = {"higgs": [0, 8, 23], "susy": [0, 11, 13]}  # a figure of all takes seconds
+    monkeypatch.setattr(plot, "PANELS", few)
+    events = collider.susy(400, seed=1)
+    events.x[:, 11] *= 3  # M_TR_2: what the toy now gets wrong
+    write(cache / "SUSY.csv", events)
+    options = ["--rows", "500", "--susy", str(cache / "SUSY.csv")]
+    assert plot.main([*options, "--out", str(cache / "out")]) == 0
+    printed = capsys.readouterr().out
+    assert "higgs: no published events found, the toy is drawn alone" in printed
+    assert "most in M_TR_2 (" in printed
+    texts = [
+        (cache / "out" / f"features_{name}.svg").read_text() for name in plot.PANELS
+    ]
+    assert ["published" in text for text in texts] == [False, True]
+    for name in plot.PANELS:
+        assert (cache / "out" / f"features_{name}.png").stat().st_size > 10_000
+
+
+def test_a_path_that_is_wrong_is_an_error(cache, capsys):
+    assert plot.main(["--higgs", str(cache / "no.csv"), "--out", str(cache)]) == 1
+    assert "no.csv" in capsys.readouterr().err
+
+
+def test_every_column_has_a_panel():
+    for name, make in (("higgs", collider.higgs), ("susy", collider.susy)):
+        assert sorted(plot.PANELS[name]) == list(range(make(10).x.shape[1]))
