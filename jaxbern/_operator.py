@@ -1,15 +1,11 @@
-"""``jaxbern.bernstein``: checks its arguments, brings them to the kernels' layout."""
+"""The operator: ``jaxbern.bernstein``, and ``bernstein_norm`` for a whole hidden layer."""
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 
-from jaxbern import _dispatch
+from jaxbern import _arguments, _dispatch
 from jaxbern.kernels import primitives
-
-# C(n, n/2) times a coefficient must stay finite in the dtype of the arithmetic.
-_HIGHEST_DEGREE = {"float32": 100, "float64": 1000}
 
 
 def bernstein(
@@ -52,75 +48,72 @@ def bernstein(
 
     Reference: H. Khedr and Y. Shoukry, *DeepBern-Nets*, 2024.
     """
-    x, coeffs = _floating("x", x), _floating("coeffs", coeffs)
-    _check_shapes(x, coeffs)
-    wide = jnp.float64 in (x.dtype, coeffs.dtype)
-    dtype = jnp.dtype(jnp.float64 if wide else jnp.float32)
-    _check_degree(coeffs.shape[-1] - 1, dtype)
-    lower, upper = _interval(lower, upper, x.shape, dtype)
-    # [W, n+1] -> [n+1, 1, ..., W];  [n+1] -> [n+1, 1, ..., 1]
-    by_degree = jnp.moveaxis(coeffs, -1, 0).astype(dtype)
-    missing = range(1, 1 + x.ndim - (coeffs.ndim - 1))
-    by_degree = jnp.expand_dims(by_degree, tuple(missing))
-    return primitives.evaluate(
-        x, by_degree, lower, upper, implementation=_dispatch.requested(implementation)
+    x = _arguments.floating("x", x)
+    coeffs = _arguments.by_degree(x, coeffs)
+    ends = _arguments.interval(lower, upper, x.shape, coeffs.dtype)
+    chosen = _dispatch.requested(implementation)
+    return primitives.evaluate(x, coeffs, *ends, implementation=chosen)
+
+
+def bernstein_norm(
+    z: ArrayLike,
+    coeffs: ArrayLike,
+    *,
+    mean: ArrayLike,
+    var: ArrayLike,
+    eps: float = 1e-5,
+    residual: ArrayLike | None = None,
+    lower: ArrayLike = -3.0,
+    upper: ArrayLike = 3.0,
+    implementation: str | None = None,
+) -> jax.Array:
+    r"""Normalise with given statistics, activate, add the skip: one operation.
+
+    .. math:: y = r + \sigma\left(\frac{z - \mu}{\sqrt{v + \epsilon}}\right)
+
+    The same numbers as three operations, but the normalised value never exists: ``sigma``
+    of it on ``[l, u]`` is ``sigma`` of ``z`` on ``[mean + l std, mean + u std]``. The backward
+    pass keeps ``z`` and numbers per neuron; a GPU kernel reads ``z`` and the incoming
+    gradient once for all gradients.
+
+    These are the gradients of all array arguments. With statistics of the batch, computed
+    from ``z`` outside, they add up to the gradient of BatchNorm, also when the batch is
+    sharded; with running statistics they are those of evaluation.
+
+    Args:
+      z: ``[..., W]``, floating point, not yet normalised.
+      coeffs: ``[W, n+1]``, one polynomial per neuron, or ``[n+1]``, one for all.
+      mean: ``[W]``.
+      var: ``[W]``, not negative.
+      eps: added to the variance.
+      residual: added to the result; of the shape and dtype of ``z``.
+      lower: left end of the interval for the normalised value, a scalar or ``[W]``.
+      upper: right end.
+      implementation: as for :func:`bernstein`.
+
+    Returns:
+      An array of the shape and dtype of ``z``.
+
+    Example:
+      >>> import jax.numpy as jnp, jaxbern as jb
+      >>> z = jnp.array([[2.0, 10.0], [4.0, 30.0]])
+      >>> line = jnp.array([-3.0, 3.0])
+      >>> mean, var = z.mean(axis=0), z.var(axis=0)
+      >>> y = jb.bernstein_norm(z, line, mean=mean, var=var, eps=0.0, residual=z)
+      >>> y.round().astype(int).tolist()
+      [[1, 9], [5, 31]]
+    """
+    z = _arguments.floating("z", z)
+    coeffs = _arguments.by_degree(z, coeffs)
+    mean, var = (
+        _arguments.per_neuron(name, value, z, coeffs.dtype)
+        for name, value in (("mean", mean), ("var", var))
     )
-
-
-def _floating(name: str, value: ArrayLike) -> jax.Array:
-    array = jnp.asarray(value)
-    if not jnp.issubdtype(array.dtype, jnp.floating):
-        raise TypeError(
-            f"{name} must be floating point, got {array.dtype}: "
-            f"write {name}.astype(jnp.float32)"
-        )
-    return array
-
-
-def _check_shapes(x: jax.Array, coeffs: jax.Array) -> None:
-    if coeffs.ndim not in (1, 2) or coeffs.shape[-1] == 0:
-        raise ValueError(
-            "coeffs must have shape [W, n+1] or [n+1] with degree n >= 0, got "
-            f"{list(coeffs.shape)}: the last axis holds the n+1 coefficients"
-        )
-    if coeffs.ndim == 2 and (x.ndim == 0 or x.shape[-1] != coeffs.shape[0]):
-        raise ValueError(
-            f"the last axis of x must have one entry per neuron: x is {list(x.shape)}, "
-            f"coeffs {list(coeffs.shape)} has {coeffs.shape[0]} neurons; pass coeffs "
-            "of shape [n+1] to use one polynomial for all"
-        )
-
-
-def _check_degree(degree: int, dtype) -> None:
-    highest = _HIGHEST_DEGREE[dtype.name]
-    if degree > highest:
-        raise ValueError(
-            f"degree {degree} is too high for {dtype} arithmetic, whose binomials hold "
-            f"up to degree {highest}"
-            + ("; float64 (jax_enable_x64) reaches 1000" if highest < 1000 else "")
-        )
-
-
-def _interval(lower: ArrayLike, upper: ArrayLike, shape: tuple[int, ...], dtype):
-    """Both ends as ``[1, ..., 1 or W]`` of the rank of ``x``; checked unless traced."""
-    neurons = shape[-1:]
-    ends: list = []
-    for name, end in (("lower", lower), ("upper", upper)):
-        if np.shape(end) not in ((), neurons):
-            raise ValueError(
-                f"{name} must be a scalar or have one number per neuron, shape "
-                f"{list(neurons)}, got shape {list(np.shape(end))}"
-            )
-        traced = isinstance(end, jax.core.Tracer)
-        ends.append(end.astype(dtype) if traced else np.asarray(end, dtype))
-    if not any(isinstance(end, jax.core.Tracer) for end in ends):
-        low, high = ends
-        if not np.all((-np.inf < low) & (low < high) & (high < np.inf)):
-            raise ValueError(
-                "lower must be less than upper and both finite, as in lower=-3.0, "
-                f"upper=3.0; got lower={low.tolist()}, upper={high.tolist()}"
-            )
-    rank = len(shape)
-    return [
-        jnp.asarray(end).reshape((1,) * (rank - end.ndim) + end.shape) for end in ends
-    ]
+    deviation = jnp.sqrt(var + eps)
+    ends = (
+        mean + end * deviation
+        for end in _arguments.interval(lower, upper, z.shape, coeffs.dtype)
+    )
+    skip = [] if residual is None else [_arguments.like(z, "residual", residual)]
+    chosen = _dispatch.requested(implementation)
+    return primitives.evaluate(z, coeffs, *ends, *skip, implementation=chosen)

@@ -12,7 +12,8 @@ at 933 GB/s and about 0.5 us an A30 needs 8 KiB per SM, at 3.35 TB/s an H100 16 
   end: the more warps, the more rows share one partial sum in memory. 48 registers at
   degree 9, 80 to 94 at 25: 1280 threads, and 512 or more, with up to eight loads each.
 - Four tiles in flight: enough by the count above, and ptxas spills nothing at any
-  degree up to 64.
+  degree up to 64. Two with an addend, and with the interval's gradients up to degree
+  15, where four would cost occupancy: still 16 KiB or more.
 """
 
 import functools
@@ -34,8 +35,10 @@ FORWARD_PROGRAMS = 512
 GRADIENT_PROGRAMS = 256
 
 
-def forward(sizes: tuple[int, int, int], degree: int) -> Launch:
-    """For ``sizes = (S, B, W)``.
+def forward(
+    sizes: tuple[int, int, int], degree: int, *, addend: bool = False
+) -> Launch:
+    """For ``sizes = (S, B, W)``; with an ``addend`` a tile is two loads.
 
     Each program loads ``n+1`` coefficients per column first, which costs as much as two
     elements. Sixteen rows per thread hide that where memory is the limit (up to degree
@@ -45,25 +48,36 @@ def forward(sizes: tuple[int, int, int], degree: int) -> Launch:
     if found := _tuned("forward", sizes, degree):
         return found
     elements = 16 if degree <= 15 else 32
-    return _fit(sizes, FORWARD_THREADS, elements, 4, FORWARD_PROGRAMS)
+    unroll = UNROLL // 2 if addend else UNROLL
+    return _fit(sizes, FORWARD_THREADS, elements, 4, FORWARD_PROGRAMS, unroll)
 
 
-def gradient(sizes: tuple[int, int, int], degree: int) -> Launch:
-    """For ``sizes = (S, B, W)``.
+def gradient(
+    sizes: tuple[int, int, int], degree: int, *, interval: bool = False
+) -> Launch:
+    """For ``sizes = (S, B, W)``; with ``interval`` there are two sums more.
 
-    A program writes ``4 (n+1)`` bytes per column beside the 12 bytes of each element:
-    with 17 rows for each coefficient that is less than two percent. To add up its warps
-    costs as much as four elements.
+    A program writes 4 bytes per sum and column beside the 12 bytes of each element:
+    with 17 rows for each sum that is less than two percent. To add up its warps costs
+    as much as four elements.
+
+    The interval's sums need registers, and keep ``t`` and ``s`` in theirs for longer: two
+    tiles in flight make up for that. Not beyond degree 15, where 512 threads need four
+    to have 16 KiB.
     """
     if found := _tuned("gradient", sizes, degree):
         return found
-    rows = _power_of_two(17 * (degree + 1))
-    elements = rows * LANES // GRADIENT_THREADS
-    return _fit(sizes, GRADIENT_THREADS, elements, 8, GRADIENT_PROGRAMS)
+    sums = degree + (3 if interval else 1)
+    elements = _power_of_two(17 * sums) * LANES // GRADIENT_THREADS
+    unroll = UNROLL // 2 if interval and degree <= 15 else UNROLL
+    return _fit(sizes, GRADIENT_THREADS, elements, 8, GRADIENT_PROGRAMS, unroll)
 
 
 def _tuned(kernel: str, sizes: tuple[int, int, int], degree: int) -> Launch | None:
-    """What was measured for this call on the device at hand, if anything was."""
+    """What was measured for this call on the device at hand, if anything was.
+
+    Without addend and interval, with which as many rows are a good choice too.
+    """
     device = _device_kind()
     return tuned.lookup(kernel, device, sizes, degree) if device else None
 
@@ -77,7 +91,12 @@ def _device_kind() -> str | None:
 
 
 def _fit(
-    sizes: tuple[int, int, int], threads: int, elements: int, few: int, programs: int
+    sizes: tuple[int, int, int],
+    threads: int,
+    elements: int,
+    few: int,
+    programs: int,
+    unroll: int,
 ) -> Launch:
     """``elements`` per thread, or fewer to have ``programs``.
 
@@ -94,7 +113,7 @@ def _fit(
         if strips * -(-batch // (rows * tiles)) >= wanted:
             break
         tiles //= 2
-    unroll = min(UNROLL, tiles)
+    unroll = min(unroll, tiles)
     return Launch(rows, columns, unroll, tiles // unroll)
 
 

@@ -72,10 +72,21 @@ class Layout:
         coeffs = jnp.broadcast_to(coeffs, (len(coeffs), *groups, *rows, *columns))
         return coeffs.reshape(-1, math.prod(groups), math.prod(columns))
 
+    def unpack_sums(
+        self, sums: jax.Array, coeffs: tuple[int, ...], *bounds: tuple[int, ...]
+    ) -> tuple[jax.Array, ...]:
+        """Sums over rows ``[n+1 + bounds, S, W]`` to the shapes of ``coeffs``, ``bounds``."""
+        terms = coeffs[0]
+        ends = (
+            self.unpack_coeffs(sums[k : k + 1], (1, *shape))[0]
+            for k, shape in enumerate(bounds, start=terms)
+        )
+        return self.unpack_coeffs(sums[:terms], coeffs), *ends
+
     def unpack_coeffs(self, sums: jax.Array, shape: tuple[int, ...]) -> jax.Array:
         """Sums over rows ``[n+1, S, W]`` to the coefficients' ``shape`` ``[n+1, *C]``.
 
-        An axis of ``C`` that is 1 although the interval varies along it is summed here.
+        An axis of ``C`` that is 1 although something else varies along it is summed here.
         """
         sizes = [1 if axis in self.rows else self.shape[axis] for axis in self._order]
         sums = sums.reshape(-1, *sizes)

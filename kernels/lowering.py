@@ -15,7 +15,7 @@ def register(primitive, run: Callable):
     """Compiled calls inline ``run`` for their platform; eager ones are jitted."""
     several = primitive.multiple_results
 
-    @functools.partial(jax.jit, static_argnames=("shape", "implementation"))
+    @functools.partial(jax.jit, static_argnames=("shape", "interval", "implementation"))
     def eager(*args, **params):
         return primitive.bind(*args, **params)
 
@@ -46,24 +46,27 @@ def _lowered(primitive, run: Callable, platform: str, *args, **params):
     return jax.sharding.auto_axes(run, out_sharding=out_sharding)(*args)
 
 
-def run_evaluate(x, coeffs, lower, upper, *, implementation, platform):
+def run_evaluate(x, coeffs, lower, upper, *addend, implementation, platform):
     """``evaluate`` of the chosen backend."""
     backend = backends.get(implementation, platform, lower.dtype, len(coeffs) - 1)
-    args = (x, coeffs, lower, upper)
+
+    def local(x, coeffs, lower, upper, addend=None):
+        return (backend.evaluate(x, coeffs, lower, upper, addend=addend),)
+
+    args = (x, coeffs, lower, upper, *addend)
     if backend.elementwise:
-        return backend.evaluate(*args)
-    run = partition.by_rows(
-        lambda *args: (backend.evaluate(*args),), _axes(*args), [partition.like_x(x)]
-    )
-    return run(*args)[0]
-
-
-def run_cotangent(x, coeffs, lower, upper, dy, *, implementation, platform):
-    """``cotangent``: the gradients in ``x`` and in the coefficients, in one call."""
-    backend = backends.get(implementation, platform, lower.dtype, len(coeffs) - 1)
+        return local(*args)[0]
     own = partition.like_x(x)
+    axes = [*_axes(x, coeffs, lower, upper), *[own for _ in addend]]
+    return partition.by_rows(local, axes, [own])(*args)[0]
+
+
+def run_cotangent(x, coeffs, lower, upper, dy, *, interval, implementation, platform):
+    """``cotangent``: all gradients in one call."""
+    backend = backends.get(implementation, platform, lower.dtype, len(coeffs) - 1)
+    local = functools.partial(backend.vjp, interval=interval)
     axes = _axes(x, coeffs, lower, upper)
-    run = partition.by_rows(backend.vjp, [*axes, own], [own, axes[1]])
+    run = partition.by_rows(local, [*axes, axes[0]], axes if interval else axes[:2])
     return run(x, coeffs, lower, upper, dy)
 
 

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbern.kernels.algebra import terms
+from jaxbern.kernels.algebra import outside, terms
 
 
 @dataclass(frozen=True)
@@ -47,17 +47,20 @@ def sum_terms(
     upper: jax.Array,
     degree: int,
     shape: tuple[int, ...],
+    *,
+    with_outside: bool = False,
     tiling: Tiling = TILING,
 ) -> jax.Array:
     """``sum dy * (2t)^k * (2s)^(n-k)`` for every k, as ``[degree+1, *shape]``.
 
     ``x`` and ``dy`` have one shape, of the rank of ``shape``; the sum runs over the axes
-    where ``shape`` is 1.
+    where ``shape`` is 1. ``with_outside`` adds the two sums of :func:`algebra.outside`.
     """
+    count = degree + 1 + 2 * with_outside
     if x.size == 0:
-        return jnp.zeros((degree + 1, *shape), lower.dtype)
+        return jnp.zeros((count, *shape), lower.dtype)
     if x.ndim == 0:
-        return jnp.stack(terms(x, dy, lower, upper, degree, 0, degree + 1))
+        return jnp.stack(_values(x, dy, lower, upper, degree, with_outside))
     # [groups, rows, width]: rows are the axes just before the last over which the sum
     # runs and the interval is the same. What else is reduced is summed afterwards.
     split = x.ndim - 1
@@ -81,14 +84,22 @@ def sum_terms(
         *bounds,
         degree=degree,
         width=width,
+        with_outside=with_outside,
         tiling=tiling,
     )
-    sums = sums.reshape(degree + 1, *kept)
+    sums = sums.reshape(count, *kept)
     axes = tuple(1 + i for i, size in enumerate(shape) if size != kept[i])
     return jnp.sum(sums, axis=axes, keepdims=True) if axes else sums
 
 
-def _by_tiles(x, dy, lower, upper, *, degree, width, tiling):
+def _values(x, dy, lower, upper, degree, with_outside, first=0, last=None):
+    """The terms ``first <= k < last``; after the last of all, what lies outside."""
+    last = degree + 1 if last is None else last
+    values = terms(x, dy, lower, upper, degree, first, last)
+    return values + outside(x, dy, lower, upper) * (with_outside and last > degree)
+
+
+def _by_tiles(x, dy, lower, upper, *, degree, width, with_outside, tiling):
     """Sums over rows: from ``[groups, rows * width]`` to ``[n+1, groups, width]``."""
     groups, size = x.shape
     rows = size // width
@@ -111,9 +122,9 @@ def _by_tiles(x, dy, lower, upper, *, degree, width, tiling):
         zero = jnp.zeros((), lower.dtype)
         sums = []
         for first, last in itertools.pairwise(edges):
-            # Casting and clamping happen in `terms`, inside this loop: outside they
+            # Casting and clamping happen in there, inside this loop: outside they
             # would be arrays of their own.
-            values = terms(x, dy, lower, upper, degree, first, last)
+            values = _values(x, dy, lower, upper, degree, with_outside, first, last)
             sums += lax.reduce(values, [zero] * len(values), _add, (1,))
         return sums
 
@@ -133,7 +144,7 @@ def _by_tiles(x, dy, lower, upper, *, degree, width, tiling):
     sums = reduce_tile(*begin)
     if full > (rest == 0):
         sums = lax.fori_loop(int(rest == 0), full, add_tile, sums)
-    return jnp.stack(sums).reshape(degree + 1, groups, -1, width).sum(axis=2)
+    return jnp.stack(sums).reshape(len(sums), groups, -1, width).sum(axis=2)
 
 
 def _add(left, right):

@@ -91,7 +91,7 @@ class Strip:
         return load(ref.at[*leading, group, columns], inside)
 
     def store_sums(self, ref, sums: Sequence[jax.Array]) -> None:
-        """Add up the rows of a tile for each k, into ``ref [n+1, row_blocks, S, W]``.
+        """Add up the rows of each tile, into ``ref [sums, row_blocks, S, W]``.
 
         Warps meet in shared memory for that and wait for each other four times, so four
         sums go together, unless there are no rows to add or nothing but rows.
@@ -197,6 +197,12 @@ class Arithmetic:
             return a * b + c
         return _assembly("fma.rn.f32 $0, $1, $2, $3;", a, b, c)
 
+    def scaled(self, x: jax.Array, factor: float, *addend: jax.Array) -> jax.Array:
+        """``x factor``, plus the addend if there is one, in one instruction."""
+        if not addend:
+            return x * factor
+        return self.fma(x, jnp.full_like(x, factor), *addend)
+
     def clamp(self, x: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:
         """``x`` in ``[lower, upper]``, NaN where it was: the plain ``min`` drops that."""
         if self.interpret:
@@ -236,8 +242,12 @@ def call(
     args: Sequence[jax.Array],
     *,
     name: str,
+    in_place: dict[int, int] | None = None,
 ) -> Sequence[jax.Array]:
-    """Run ``kernel`` over ``grid``."""
+    """Run ``kernel`` over ``grid``.
+
+    ``in_place`` maps arguments to results that may be written over them.
+    """
     run = pl.pallas_call(
         kernel,
         out_shape=tuple(results),
@@ -246,6 +256,7 @@ def call(
         # them through shared memory would cost instructions and occupancy.
         compiler_params=plgpu.CompilerParams(num_warps=grid.launch.warps, num_stages=1),
         name=name,
+        input_output_aliases=in_place or {},
         interpret=grid.interpret,
     )
     if grid.interpret:

@@ -1,9 +1,11 @@
-"""The gradient as a Pallas kernel: ``dx`` and ``dcoeffs`` in one pass over ``x`` and ``dy``.
+"""The gradient as a Pallas kernel: all of it in one pass over ``x`` and ``dy``.
 
 The factored products of :mod:`jaxbern.kernels.factored`, with ``dy`` multiplied into the
 outer ones, serve twice: contracted with the slope's coefficients they are ``dx``, added
-up over the rows they are ``dcoeffs``. The sums stay in registers while a program walks
-down its rows, and each program writes its own: no atomics, the same bits every time.
+up over the rows they are ``dcoeffs``. The ends of the interval take two sums more, as
+moving an end is moving ``x`` the other way: ``-s dx`` and ``-t dx``. The sums stay in
+registers while a program walks down its rows, and each program writes its own: no
+atomics, the same bits every time.
 """
 
 import functools
@@ -25,17 +27,16 @@ def vjp(
     upper: jax.Array,
     dy: jax.Array,
     *,
+    interval: bool = False,
     on_cpu: bool = False,
     interpret: bool = False,
     launch: config.Launch | None = None,
-) -> tuple[jax.Array, jax.Array]:
+) -> tuple[jax.Array, ...]:
     """As :func:`jaxbern.kernels.xla.vjp`, in one pass over ``x`` and ``dy``."""
     if coeffs.shape[0] == 1 or x.size == 0:
-        return xla.vjp(x, coeffs, lower, upper, dy, on_cpu=on_cpu)
-    dx, dcoeffs = _run(
-        x, dy, lower, upper, coeffs, coeffs.shape, launch, on_cpu or interpret
-    )
-    return dx, dcoeffs
+        return xla.vjp(x, coeffs, lower, upper, dy, interval=interval, on_cpu=on_cpu)
+    options = {"interval": interval, "launch": launch, "interpret": on_cpu or interpret}
+    return _run(x, dy, lower, upper, coeffs, shape=coeffs.shape, **options)
 
 
 def moments(
@@ -52,31 +53,36 @@ def moments(
     """As :func:`jaxbern.kernels.xla.moments`: :func:`vjp` without ``dx``."""
     if shape[0] == 1 or x.size == 0:
         return xla.moments(x, dy, lower, upper, shape=shape, on_cpu=on_cpu)
-    [dcoeffs] = _run(x, dy, lower, upper, None, shape, launch, on_cpu or interpret)
+    options = {"launch": launch, "interpret": on_cpu or interpret}
+    [dcoeffs] = _run(x, dy, lower, upper, shape=shape, **options)
     return dcoeffs
 
 
-def _run(x, dy, lower, upper, coeffs, shape, launch, interpret):
-    """``(dx, dcoeffs)``; only the latter, in a tuple, without ``coeffs``."""
+def _run(x, dy, lower, upper, *coeffs, shape, launch, interpret, interval=False):
+    """``(dx, dcoeffs)`` and, with ``interval``, ``(dlower, dupper)``.
+
+    Without ``coeffs`` there is no ``dx``.
+    """
     require_float32(lower.dtype)
     degree = shape[0] - 1
     layout = plan(x.shape, shape, lower.shape, upper.shape)
-    launch = launch or config.gradient(layout.sizes, degree)
+    launch = launch or config.gradient(layout.sizes, degree, interval=interval)
     grid = Grid(layout.sizes, launch, interpret)
     groups, _, columns = layout.sizes
     bounds = (layout.pack_bound(bound, broadcast=False) for bound in (lower, upper))
     args = [layout.pack(x), layout.pack(dy), *bounds]
-    partial_sums = (degree + 1, grid.row_blocks, groups, columns)
+    ends = (lower.shape, upper.shape) if interval else ()
+    partial_sums = (degree + 1 + len(ends), grid.row_blocks, groups, columns)
     results = [result(x, partial_sums, jnp.float32)]
     name = "jaxbern_bernstein_moments"
-    if coeffs is not None:
-        args.append(layout.pack_coeffs(coeffs, broadcast=False))
+    if coeffs:
+        args += [layout.pack_coeffs(c, broadcast=False) for c in coeffs]
         results.append(result(x, layout.sizes, x.dtype))
-        name = "jaxbern_bernstein_vjp"
-    kernel = functools.partial(_kernel, grid=grid)
+        name = "jaxbern_bernstein_vjp" + ("_interval" if interval else "")
+    kernel = functools.partial(_kernel, grid=grid, degree=degree, interval=interval)
     sums, *dx = call(kernel, grid, results, args, name=name)
-    dcoeffs = layout.unpack_coeffs(jnp.sum(sums, axis=1), shape)
-    return *map(layout.unpack, dx), dcoeffs
+    sums = layout.unpack_sums(jnp.sum(sums, axis=1), shape, *ends)
+    return *map(layout.unpack, dx), *sums
 
 
 def _kernel(
@@ -86,9 +92,10 @@ def _kernel(
     upper_ref,
     *refs,  # coeffs [n+1, S or 1, W or 1] if dx is wanted; then the results
     grid: Grid,
+    degree: int,
+    interval: bool,
 ):
     *coeffs_ref, sums_ref, dx_ref = refs if len(refs) > 1 else (*refs, None)
-    degree = sums_ref.shape[0] - 1
     strip, arithmetic = grid.strip(), Arithmetic(grid.interpret)
     factors, stretch = factored.factor(degree), factored.stretch(degree)
     lower, upper = strip.bound(lower_ref), strip.bound(upper_ref)
@@ -111,10 +118,18 @@ def _kernel(
             if dx_ref is not None:
                 dx = factored.contract(factors, slopes, inner, outer, arithmetic.fma)
                 # Not `x != z`, which holds for NaN: that has to come through.
-                tile.store(dx_ref, jnp.where((x < z) | (x > z), 0.0, dx * scale))
+                dx = jnp.where((x < z) | (x > z), 0.0, dx * scale)
+                tile.store(dx_ref, dx)
+                if interval:
+                    *sums, dlower, dupper = sums
+                    dlower = arithmetic.fma(dx, s[1], dlower)
+                    dupper = arithmetic.fma(dx, t[1], dupper)
+                    sums = (*sums, dlower, dupper)
         return sums
 
-    zero = jnp.zeros((grid.launch.rows, grid.launch.columns), jnp.float32)
-    sums = strip.loop(step, (zero,) * (degree + 1))
     weights = [math.comb(degree, k) * stretch**-degree for k in range(degree + 1)]
+    if interval:
+        weights += [-1 / stretch, -1 / stretch]
+    zero = jnp.zeros((grid.launch.rows, grid.launch.columns), jnp.float32)
+    sums = strip.loop(step, (zero,) * len(weights))
     strip.store_sums(sums_ref, [v * w for v, w in zip(sums, weights, strict=True)])

@@ -5,6 +5,10 @@
     cotangent(x, c, dy)      dx = B'(x; c) dy,  dc = moments    linear in dy
     moments(x, dy)           dc_k = sum dy b_k(x)               linear in dy
 
+``evaluate`` also takes what is to be added to its result; ``tangent`` and ``cotangent`` also
+the tangents and cotangents of the interval. A kernel has them for next to nothing,
+and separate operations would read all of ``x`` and ``dy`` again.
+
 ``tangent`` and ``cotangent`` are transposes of each other, and so are ``evaluate`` (in its
 coefficients) and ``moments``. That is the whole of differentiation: forward mode
 evaluates ``tangent``, reverse mode transposes it, so a backward pass is one ``cotangent``
@@ -27,7 +31,8 @@ from jax.interpreters import ad, batching
 from jax.sharding import PartitionSpec
 
 from jaxbern.kernels import lowering
-from jaxbern.kernels.algebra import derivative
+from jaxbern.kernels.algebra import derivative, relative_move
+from jaxbern.kernels.batch import by_kinds
 
 evaluate_p = Primitive("bernstein")
 tangent_p = Primitive("bernstein_tangent")
@@ -36,21 +41,25 @@ cotangent_p.multiple_results = True
 moments_p = Primitive("bernstein_moments")
 
 
-def evaluate(x, coeffs, lower, upper, *, implementation: str) -> jax.Array:
-    """``sum_k c_k b_{n,k}(x)``, ``x`` clamped to ``[lower, upper]``."""
-    x, coeffs, lower, upper = _vary_alike(x, coeffs, lower, upper)
-    return evaluate_p.bind(x, coeffs, lower, upper, implementation=implementation)
+def evaluate(x, coeffs, lower, upper, *addend, implementation: str) -> jax.Array:
+    """``sum_k c_k b_{n,k}(x)``, ``x`` clamped to ``[lower, upper]``, plus ``addend``.
+
+    The addend, if there is one, has the shape and the dtype of ``x``.
+    """
+    args = _vary_alike(x, coeffs, lower, upper, *addend)
+    return evaluate_p.bind(*args, implementation=implementation)
 
 
-def _tangent(x, coeffs, lower, upper, dx, *dcoeffs, implementation):
-    """``dcoeffs`` is left out when the coefficients do not move."""
-    args = _vary_alike(x, coeffs, lower, upper, dx, *dcoeffs)
+def _tangent(x, coeffs, lower, upper, dx, *moving, implementation):
+    """``moving``: ``dlower, dupper`` if the interval moves, then ``dcoeffs`` if these do."""
+    args = _vary_alike(x, coeffs, lower, upper, dx, *moving)
     return tangent_p.bind(*args, implementation=implementation)
 
 
-def _cotangent(x, coeffs, lower, upper, dy, *, implementation):
+def _cotangent(x, coeffs, lower, upper, dy, *, interval, implementation):
+    """``dx, dcoeffs``; with ``interval`` also ``dlower, dupper``."""
     args = _vary_alike(x, coeffs, lower, upper, dy)
-    return cotangent_p.bind(*args, implementation=implementation)
+    return cotangent_p.bind(*args, interval=interval, implementation=implementation)
 
 
 def _moments(x, lower, upper, dy, *, shape, implementation):
@@ -84,50 +93,56 @@ def _slope_times(factor, x, coeffs, lower, upper, *, implementation):
     return jnp.where(outside, jnp.zeros_like(product), product).astype(x.dtype)
 
 
-def _tangent_by_parts(x, coeffs, lower, upper, dx, *dcoeffs, implementation):
+def _tangent_by_parts(x, coeffs, lower, upper, dx, *moving, implementation):
     """``tangent`` written with ``evaluate``: its lowering, and its own derivative."""
+    dbounds, dcoeffs = _sorted(moving)
+    if dbounds:
+        dx = relative_move(x, lower, upper, dx, *dbounds)
     out = _slope_times(dx, x, coeffs, lower, upper, implementation=implementation)
     for moved in dcoeffs:
         out += evaluate(x, moved, lower, upper, implementation=implementation)
     return out
 
 
-def _cotangent_by_parts(x, coeffs, lower, upper, dy, *, implementation):
+def _sorted(moving):
+    """What moves besides ``x``: both ends of the interval or none, and coefficients."""
+    return (moving[:2], moving[2:]) if len(moving) > 1 else ((), moving)
+
+
+def _cotangent_by_parts(x, coeffs, lower, upper, dy, *, interval, implementation):
     """``cotangent`` written with ``evaluate`` and ``moments``."""
     dx = _slope_times(dy, x, coeffs, lower, upper, implementation=implementation)
     dcoeffs = _moments(
         x, lower, upper, dy, shape=coeffs.shape, implementation=implementation
     )
-    return dx, dcoeffs
+    if not interval:
+        return dx, dcoeffs
+    still = jnp.zeros_like(dx), jnp.zeros_like(lower), jnp.zeros_like(upper)
+    relative = functools.partial(relative_move, x, lower, upper)
+    _, *bounds = jax.linear_transpose(relative, *still)(dx)
+    return dx, dcoeffs, *bounds
 
 
 # --- forward mode ----------------------------------------------------------------------
 
 
-def _moved_with_interval(x, lower, upper, tangents, dtype):
-    """The tangent of ``x`` relative to its interval: ``dx - s dl - t du``.
-
-    ``B`` depends on ``x``, ``l`` and ``u`` only through ``t``, so moving an end of the interval
-    is moving ``x`` the other way, in proportion.
-    """
-    dx, dlower, dupper = tangents
-    if isinstance(dlower, ad.Zero) and isinstance(dupper, ad.Zero):
-        return ad.instantiate_zeros(dx)
-    dx, dlower, dupper = map(ad.instantiate_zeros, (dx, dlower, dupper))
-    z = jnp.clip(x.astype(dtype), lower, upper)
-    t, s = (z - lower) / (upper - lower), (upper - z) / (upper - lower)
-    return (dx.astype(dtype) - s * dlower - t * dupper).astype(x.dtype)
-
-
 def _evaluate_jvp(primals, tangents, **params):
-    x, coeffs, lower, upper = primals
-    dx, dcoeffs, *dbounds = tangents
+    x, coeffs, lower, upper, *_ = primals
+    dx, dcoeffs, dlower, dupper, *daddend = tangents
     out = evaluate(*primals, **params)
-    if all(isinstance(t, ad.Zero) for t in (dx, *dbounds)):
-        return out, evaluate(x, dcoeffs, lower, upper, **params)
-    dx = _moved_with_interval(x, lower, upper, (dx, *dbounds), coeffs.dtype)
-    moving = [] if isinstance(dcoeffs, ad.Zero) else [dcoeffs]
-    return out, _tangent(*primals, dx, *moving, **params)
+    interval = [] if _still(dlower, dupper) else [dlower, dupper]
+    moving = [] if _still(dcoeffs) else [dcoeffs]
+    parts = [dy for dy in daddend if not _still(dy)]
+    if interval or not _still(dx):
+        args = map(ad.instantiate_zeros, (dx, *interval))
+        parts.append(_tangent(x, coeffs, lower, upper, *args, *moving, **params))
+    elif moving:
+        parts.append(evaluate(x, dcoeffs, lower, upper, **params))
+    return out, functools.reduce(jnp.add, parts)  # JAX asks only if something moves
+
+
+def _still(*tangents) -> bool:
+    return all(isinstance(t, ad.Zero) for t in tangents)
 
 
 def _by_parts_jvp(by_parts: Callable, bind: Callable):
@@ -149,12 +164,12 @@ def _moments_jvp(primals, tangents, *, shape, implementation):
     bind = functools.partial(_moments, implementation=implementation)
     out = bind(*primals, shape=shape)
     out_tangent = None
-    if not isinstance(ddy, ad.Zero):
+    if not _still(ddy):
         out_tangent = bind(x, lower, upper, ddy, shape=shape)
     degree = shape[0] - 1
-    moves = (dx, dlower, dupper)
-    if degree and not all(isinstance(t, ad.Zero) for t in moves):
-        dx = _moved_with_interval(x, lower, upper, moves, lower.dtype)
+    if degree and not _still(dx, dlower, dupper):
+        moves = map(ad.instantiate_zeros, (dx, dlower, dupper))
+        dx = relative_move(x, lower, upper, *moves)
         inside = (x >= lower.astype(x.dtype)) & (x <= upper.astype(x.dtype))
         flow = jnp.where(inside, dy * dx, jnp.zeros_like(dy))
         # The factor 1/(u-l) may vary along axes that are summed: it goes in first.
@@ -181,22 +196,36 @@ def _evaluate_transpose(dy, x, coeffs, lower, upper, *, implementation):
     return None, dcoeffs, None, None
 
 
-def _tangent_transpose(dy, x, coeffs, lower, upper, dx, *dcoeffs, **params):
-    wants_dx = ad.is_undefined_primal(dx)
-    wants_dc = any(map(ad.is_undefined_primal, dcoeffs))
-    out_dx = out_dc = None
-    if wants_dx and wants_dc:
-        out_dx, out_dc = _cotangent(x, coeffs, lower, upper, dy, **params)
+def _tangent_transpose(dy, x, coeffs, lower, upper, dx, *moving, **params):
+    wants_dx, *wanted = map(ad.is_undefined_primal, (dx, *moving))
+    wants_bounds, wants_dc = map(any, _sorted(wanted))
+    out_dx, out_dc, out_bounds = None, None, []
+    if wants_bounds or (wants_dx and wants_dc):
+        interval = bool(_sorted(moving)[0])
+        out_dx, out_dc, *out_bounds = _cotangent(
+            x, coeffs, lower, upper, dy, interval=interval, **params
+        )
     elif wants_dx:
         out_dx = _slope_times(dy, x, coeffs, lower, upper, **params)
     elif wants_dc:
         out_dc = _moments(x, lower, upper, dy, shape=coeffs.shape, **params)
-    return None, None, None, None, out_dx, *[out_dc for _ in dcoeffs]
+    out = [out_dx, *(out_bounds or [None] * len(_sorted(moving)[0])), out_dc]
+    return None, None, None, None, *out[: 1 + len(moving)]
 
 
-def _cotangent_transpose(cotangents, x, coeffs, lower, upper, dy, **params):
-    ddx, ddc = map(ad.instantiate_zeros, cotangents)
-    return None, None, None, None, _tangent(x, coeffs, lower, upper, ddx, ddc, **params)
+def _cotangent_transpose(
+    cotangents, x, coeffs, lower, upper, dy, *, interval, **params
+):
+    del interval  # `moving` tells
+    dx, dcoeffs, *dbounds = map(ad.instantiate_zeros, cotangents)
+    moving = (*dbounds, dcoeffs)
+    return (
+        None,
+        None,
+        None,
+        None,
+        _tangent(x, coeffs, lower, upper, dx, *moving, **params),
+    )
 
 
 def _moments_transpose(ddc, x, lower, upper, dy, *, shape, implementation):
@@ -217,43 +246,30 @@ ad.primitive_transposes[moments_p] = _moments_transpose
 # --- vmap ------------------------------------------------------------------------------
 
 
-def _batch(bind: Callable, coefficients: tuple[int, ...], like_x: tuple[int, ...]):
-    """Batching rule: one more axis everywhere, in front (behind k for coefficients).
-
-    ``x`` and what has its shape get the whole batch. Coefficients get it when one of
-    them has it, or when the result has a gradient for each member of the batch; else
-    size 1, which broadcasts, like an interval that is not batched.
-    """
-
-    def rule(args, dims, **params):
-        size = next(
-            a.shape[d] for a, d in zip(args, dims, strict=True) if d is not None
-        )
-        own_coefficients = bind is _cotangent or any(
-            dims[i] is not None for i in coefficients if i < len(dims)
-        )
-        moved = []
-        for i, (a, d) in enumerate(zip(args, dims, strict=True)):
-            axis = int(i in coefficients)
-            a = jnp.expand_dims(a, axis) if d is None else jnp.moveaxis(a, d, axis)
-            if i in like_x or (i in coefficients and own_coefficients):
-                a = jnp.broadcast_to(a, (*a.shape[:axis], size, *a.shape[axis + 1 :]))
-            moved.append(a)
-        if "shape" in params:
-            degree, *rest = params["shape"]
-            params["shape"] = (degree, size, *rest)
-        out = bind(*moved, **params)
-        if bind is _cotangent:
-            return out, (0, 1)
-        return out, 1 if bind is _moments else 0
-
-    return rule
+# How operands and results are shaped, for a primitive called with `count` operands.
 
 
-batching.primitive_batchers[evaluate_p] = _batch(evaluate, (1,), like_x=(0,))
-batching.primitive_batchers[tangent_p] = _batch(_tangent, (1, 5), like_x=(0, 4))
-batching.primitive_batchers[cotangent_p] = _batch(_cotangent, (1,), like_x=(0, 4))
-batching.primitive_batchers[moments_p] = _batch(_moments, (), like_x=(0, 3))
+def _evaluate_kinds(count: int) -> tuple[str, str]:
+    return "xcbbx"[:count], "x"
+
+
+def _tangent_kinds(count: int) -> tuple[str, str]:
+    dbounds, dcoeffs = _sorted(range(5, count))
+    return "xcbbx" + "b" * len(dbounds) + "c" * len(dcoeffs), "x"
+
+
+def _cotangent_kinds(count: int, interval: bool) -> tuple[str, str]:
+    return "xcbbx"[:count], "xcbb" if interval else "xc"
+
+
+def _moments_kinds(count: int) -> tuple[str, str]:
+    return "xbbx"[:count], "c"
+
+
+batching.primitive_batchers[evaluate_p] = by_kinds(evaluate, _evaluate_kinds)
+batching.primitive_batchers[tangent_p] = by_kinds(_tangent, _tangent_kinds)
+batching.primitive_batchers[cotangent_p] = by_kinds(_cotangent, _cotangent_kinds)
+batching.primitive_batchers[moments_p] = by_kinds(_moments, _moments_kinds)
 
 
 # --- shapes, and what runs -------------------------------------------------------------
@@ -261,9 +277,12 @@ batching.primitive_batchers[moments_p] = _batch(_moments, (), like_x=(0, 3))
 
 evaluate_p.def_abstract_eval(lambda x, *args, **params: x)
 tangent_p.def_abstract_eval(lambda x, *args, **params: x)
-cotangent_p.def_abstract_eval(
-    lambda x, coeffs, *args, **params: [x, coeffs.strip_weak_type()]
-)
+
+
+@cotangent_p.def_abstract_eval
+def _cotangent_aval(x, coeffs, lower, upper, dy, *, interval, **params):
+    parameters = (coeffs, lower, upper) if interval else (coeffs,)
+    return [x, *(p.strip_weak_type() for p in parameters)]
 
 
 @moments_p.def_abstract_eval

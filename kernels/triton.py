@@ -5,7 +5,9 @@ The kernels are in :mod:`jaxbern.kernels.triton_kernels`; this file prepares the
 Without a GPU they can be interpreted or compiled: :mod:`jaxbern.kernels.triton_offline`.
 """
 
+import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -15,11 +17,13 @@ import numpy as np
 from jaxbern.kernels import config, xla
 from jaxbern.kernels.algebra import along_leading, binomials
 from jaxbern.kernels.factored import factor
-from jaxbern.kernels.layout import plan
+from jaxbern.kernels.layout import Layout, plan
 from jaxbern.kernels.triton_call import Call
 
 FORWARD = "jaxbern_bernstein"
+SKIP = "jaxbern_bernstein_skip"
 GRADIENT = "jaxbern_bernstein_vjp"
+INTERVAL = "jaxbern_bernstein_vjp_interval"
 MOMENTS = "jaxbern_bernstein_moments"
 
 # Beyond, the coefficients of a column and its sums no longer fit into registers.
@@ -32,6 +36,7 @@ def evaluate(
     lower: jax.Array,
     upper: jax.Array,
     *,
+    addend: jax.Array | None = None,
     interpret: bool = False,
     launch: config.Launch | None = None,
 ) -> jax.Array:
@@ -40,16 +45,14 @@ def evaluate(
     ``interpret`` runs the kernel in Triton's interpreter, on the CPU.
     """
     if coeffs.shape[0] == 1 or x.size == 0:
-        return xla.evaluate(x, coeffs, lower, upper)
+        return xla.evaluate(x, coeffs, lower, upper, addend=addend)
     layout = plan(x.shape, coeffs.shape, lower.shape, upper.shape)
-    args = {
-        "x": layout.pack(x),
-        "coeffs": layout.pack_coeffs(coeffs, broadcast=False),
-        "lower": layout.pack_bound(lower, broadcast=False),
-        "upper": layout.pack_bound(upper, broadcast=False),
-    }
-    call = prepare(FORWARD, coeffs.shape[0] - 1, args, launch)
-    [y] = call.run(args.values(), interpret)
+    args = {"x": x, "coeffs": coeffs, "lower": lower, "upper": upper}
+    kernel = FORWARD
+    if addend is not None:
+        args["addend"] = addend
+        kernel = SKIP
+    [y] = _run(kernel, coeffs.shape[0] - 1, layout, args, launch, interpret)
     return layout.unpack(y)
 
 
@@ -60,26 +63,22 @@ def vjp(
     upper: jax.Array,
     dy: jax.Array,
     *,
+    interval: bool = False,
     on_cpu: bool = False,
     interpret: bool = False,
     launch: config.Launch | None = None,
-) -> tuple[jax.Array, jax.Array]:
+) -> tuple[jax.Array, ...]:
     """As :func:`jaxbern.kernels.xla.vjp`, in one pass over ``x`` and ``dy``."""
     if coeffs.shape[0] == 1 or x.size == 0:
-        return xla.vjp(x, coeffs, lower, upper, dy, on_cpu=on_cpu)
+        return xla.vjp(x, coeffs, lower, upper, dy, interval=interval, on_cpu=on_cpu)
     layout = plan(x.shape, coeffs.shape, lower.shape, upper.shape)
-    args = {
-        "x": layout.pack(x),
-        "coeffs": layout.pack_coeffs(coeffs, broadcast=False),
-        "lower": layout.pack_bound(lower, broadcast=False),
-        "upper": layout.pack_bound(upper, broadcast=False),
-        "dy": layout.pack(dy),
-    }
+    args = {"x": x, "coeffs": coeffs, "lower": lower, "upper": upper, "dy": dy}
     degree = coeffs.shape[0] - 1
-    call = prepare(GRADIENT, degree, args, launch)
-    dx, sums = call.run(args.values(), on_cpu or interpret)
-    dcoeffs = _total(sums, degree, layout.sizes)
-    return layout.unpack(dx), layout.unpack_coeffs(dcoeffs, coeffs.shape)
+    kernel = INTERVAL if interval else GRADIENT
+    dx, sums = _run(kernel, degree, layout, args, launch, on_cpu or interpret)
+    total = _total(sums, degree, layout.sizes)
+    ends = (lower.shape, upper.shape) if interval else ()
+    return layout.unpack(dx), *layout.unpack_sums(total, coeffs.shape, *ends)
 
 
 def moments(
@@ -97,16 +96,29 @@ def moments(
     if shape[0] == 1 or x.size == 0:
         return xla.moments(x, dy, lower, upper, shape=shape, on_cpu=on_cpu)
     layout = plan(x.shape, shape, lower.shape, upper.shape)
-    args = {
-        "x": layout.pack(x),
-        "lower": layout.pack_bound(lower, broadcast=False),
-        "upper": layout.pack_bound(upper, broadcast=False),
-        "dy": layout.pack(dy),
-    }
+    args = {"x": x, "lower": lower, "upper": upper, "dy": dy}
     degree = shape[0] - 1
-    call = prepare(MOMENTS, degree, args, launch)
-    [sums] = call.run(args.values(), on_cpu or interpret)
+    [sums] = _run(MOMENTS, degree, layout, args, launch, on_cpu or interpret)
     return layout.unpack_coeffs(_total(sums, degree, layout.sizes), shape)
+
+
+def _run(
+    kernel: str,
+    degree: int,
+    layout: Layout,
+    args: dict[str, jax.Array],
+    launch: config.Launch | None,
+    interpret: bool,
+) -> Sequence[jax.Array]:
+    """Pack ``args``, by name and in the kernel's order, and run it."""
+    ways = {
+        "coeffs": functools.partial(layout.pack_coeffs, broadcast=False),
+        "lower": functools.partial(layout.pack_bound, broadcast=False),
+        "upper": functools.partial(layout.pack_bound, broadcast=False),
+    }
+    packed = {name: ways.get(name, layout.pack)(a) for name, a in args.items()}
+    call = prepare(kernel, degree, packed, launch)
+    return call.run(packed.values(), interpret)
 
 
 def scale(kernel: str, degree: int) -> float:
@@ -119,14 +131,20 @@ def scale(kernel: str, degree: int) -> float:
     """
     if degree <= 15:
         return 1.0
-    return 2.0 if kernel == FORWARD or degree <= 48 else 2.5
+    return 2.0 if kernel in (FORWARD, SKIP) or degree <= 48 else 2.5
 
 
 def _total(sums: jax.Array, degree: int, sizes: tuple[int, int, int]) -> jax.Array:
-    """Add up what the programs wrote, and weigh it, to ``[n+1, S, W]``."""
+    """Add up what the programs wrote, and weigh it, to ``[n+1, S, W]``.
+
+    With the gradients of the interval to ``[n+3, S, W]``.
+    """
     groups, _, width = sizes
-    weights = binomials(degree, np.float64) * scale(GRADIENT, degree) ** -degree
-    total = jnp.sum(sums.reshape(degree + 1, groups, -1, width), axis=2)
+    stretch = scale(GRADIENT, degree)
+    weights = binomials(degree, np.float64) * stretch**-degree
+    ends = np.full(len(sums) - len(weights), -1 / stretch)
+    weights = np.concatenate([weights, ends])
+    total = jnp.sum(sums.reshape(len(weights), groups, -1, width), axis=2)
     return total * along_leading(weights.astype(sums.dtype), total.ndim)
 
 
@@ -141,42 +159,44 @@ def prepare(
     coeffs = args.get("coeffs")
     _require(degree, x.dtype, lower.dtype)
     groups, rows, width = x.shape
-    choose = config.forward if kernel == FORWARD else config.gradient
-    launch = launch or choose(x.shape, degree)
+    if launch is None and kernel in (FORWARD, SKIP):
+        launch = config.forward(x.shape, degree, addend=kernel == SKIP)
+    elif launch is None:
+        launch = config.gradient(x.shape, degree, interval=kernel == INTERVAL)
     blocks = -(-rows // launch.rows_per_program)
     factors, stretch = factor(degree), scale(kernel, degree)
-    constants: dict[str, Any] = {
-        "DEGREE": degree,
-        "INNER": factors.inner,
-        "OUTER": factors.outer,
-        "SCALE": stretch,
-        "WIDTH": width,
-        "LOWER_STRIDES": _strides(lower.shape),
-        "UPPER_STRIDES": _strides(upper.shape),
-        "ROWS": launch.rows,
-        "COLS": launch.columns,
-        "UNROLL": launch.unroll,
-        "RAGGED": rows % launch.rows_per_program != 0,
-    }
+    strides: tuple[tuple[int, ...], ...] = _strides(lower.shape), _strides(upper.shape)
     if coeffs is not None:
         along_k = math.prod(coeffs.shape[1:])
-        constants["COEFF_STRIDES"] = (along_k, *_strides(coeffs.shape[1:]))
-        constants["UNSCALE"] = stretch**-degree
+        strides += ((along_k, *_strides(coeffs.shape[1:])),)
+    ragged = rows % launch.rows_per_program != 0
+    constants: dict[str, Any] = {
+        "FACTORS": (degree, factors.inner, factors.outer),
+        "SCALE": stretch,
+        "WIDTH": width,
+        "STRIDES": strides,
+        "TILE": (launch.rows, launch.columns, launch.unroll, ragged),
+    }
+    count = degree + (3 if kernel == INTERVAL else 1)
     y = jax.ShapeDtypeStruct(x.shape, x.dtype)
-    sums = jax.ShapeDtypeStruct((degree + 1, groups * blocks, width), jnp.float32)
-    if kernel == FORWARD:
+    sums = jax.ShapeDtypeStruct((count, groups * blocks, width), jnp.float32)
+    outputs = {FORWARD: (y,), SKIP: (y,), MOMENTS: (sums,)}.get(kernel, (y, sums))
+    if kernel in (FORWARD, SKIP):
         constants["WEIGHTS"] = _floats(binomials(degree, np.float64))
-    elif kernel == GRADIENT:
+    elif coeffs is not None:
         steps = binomials(degree - 1, np.float64) * (degree / stretch)
         constants["WEIGHTS"] = _floats(steps)
     return Call(
         kernel,
         tuple(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in args.values()),
         (rows, launch.rows_per_program),
-        {FORWARD: (y,), GRADIENT: (y, sums), MOMENTS: (sums,)}[kernel],
+        outputs,
         tuple(constants.items()),
         groups * blocks * -(-width // launch.columns),
         launch.warps,
+        # In a loop over layers the sum takes the place of what it was added to; else XLA
+        # would copy it there.
+        ((list(args).index("addend"), 0),) if kernel == SKIP else (),
     )
 
 

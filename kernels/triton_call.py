@@ -24,6 +24,7 @@ class Call:
     constants: tuple[tuple[str, Any], ...]  # by the kernel's names for them
     programs: int
     warps: int
+    in_place: tuple[tuple[int, int], ...] = ()  # inputs that outputs are written over
 
     def run(self, args: Iterable[jax.Array], interpret: bool) -> Sequence[jax.Array]:
         """The kernel's outputs for arrays like ``inputs``."""
@@ -76,7 +77,12 @@ def _launch(call: Call, *args: jax.Array) -> Sequence[jax.Array]:
             "backend_options": {"enable_fp_fusion": False},
         }
     else:
-        options = {"out_shape": call.outputs, "enable_fp_fusion": False}
+        options = {
+            "out_shape": call.outputs,
+            "enable_fp_fusion": False,
+            # 0.4 gives a kernel no pointer for an output in place of an input.
+            "input_output_aliases": dict(call.in_place),
+        }
     return jax_triton.triton_call(
         *args,
         *call.scalars,

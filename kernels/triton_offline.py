@@ -18,8 +18,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, CompiledKernel
 from triton.runtime.interpreter import GridExecutor, InterpretedFunction
 
-from jaxbern.kernels import config, triton_kernels, triton_tile
-from jaxbern.kernels.triton import FORWARD, MOMENTS, prepare
+from jaxbern.kernels import config, triton_kernels, triton_strip, triton_tile
+from jaxbern.kernels.triton import FORWARD, MOMENTS, SKIP, prepare
 from jaxbern.kernels.triton_call import Call, ptx_version
 
 # One thread for all that runs Triton. While the interpreter works `triton.language` means
@@ -61,7 +61,7 @@ def execute(call: Call, *args: jax.Array) -> tuple[np.ndarray, ...]:
 @functools.cache
 def _interpreted() -> dict[str, Callable]:
     """The kernels, and the functions they call, as the interpreter wants them."""
-    namespace = {**vars(triton_tile), **vars(triton_kernels)}
+    namespace = {**vars(triton_tile), **vars(triton_strip), **vars(triton_kernels)}
     for name, value in list(namespace.items()):
         if isinstance(value, triton.JITFunction):
             plain = value.fn
@@ -142,10 +142,11 @@ def describe(
         "coeffs": jax.ShapeDtypeStruct((degree + 1, *columns), "float32"),
         "lower": jax.ShapeDtypeStruct(bound, "float32"),
         "upper": jax.ShapeDtypeStruct(bound, "float32"),
-        "dy": x,
     }
-    unused = {FORWARD: "dy", MOMENTS: "coeffs"}.get(name)
-    args = {key: value for key, value in args.items() if key != unused}
+    if name == MOMENTS:
+        del args["coeffs"]
+    if name != FORWARD:
+        args["addend" if name == SKIP else "dy"] = x
     return prepare(name, degree, args, launch)
 
 

@@ -17,7 +17,10 @@ from jaxbern.kernels.algebra import (
     binomials,
     derivative,
     halved_binomials,
+    interval_cotangent,
+    outside,
     power,
+    sum_to,
     terms,
 )
 
@@ -28,9 +31,10 @@ def evaluate(
     lower: jax.Array,
     upper: jax.Array,
     *,
+    addend: jax.Array | None = None,
     on_cpu: bool = False,
 ) -> jax.Array:
-    """``sum_k c_k b_{n,k}(x)`` at ``x`` clamped to the interval.
+    """``sum_k c_k b_{n,k}(x)`` at ``x`` clamped to the interval, plus ``addend``.
 
     Horner's rule in the ratio of the smaller of ``t`` and ``s`` to the larger, which is
     at most one: a multiply-add and a select per degree, and no intermediate value
@@ -39,7 +43,7 @@ def evaluate(
     degree = coeffs.shape[0] - 1
     z = jnp.clip(x.astype(coeffs.dtype), lower, upper)
     if degree == 0:
-        return (coeffs[0] + z * 0).astype(x.dtype)  # z * 0: the shape, and NaN
+        return _plus(addend, coeffs[0] + z * 0, x.dtype)  # z * 0: the shape, and NaN
     a = _scaled(coeffs, on_cpu)
     below, above = z - lower, upper - z
     near_lower = below <= above
@@ -48,7 +52,14 @@ def evaluate(
     total = jnp.where(near_lower, a[degree], a[0])
     for k in range(degree - 1, -1, -1):
         total = total * ratio + jnp.where(near_lower, a[k], a[degree - k])
-    return (total * power(larger / (upper - lower), degree)).astype(x.dtype)
+    return _plus(addend, total * power(larger / (upper - lower), degree), x.dtype)
+
+
+def _plus(addend: jax.Array | None, value: jax.Array, dtype) -> jax.Array:
+    """Rounded once, whether or not something is added."""
+    if addend is not None:
+        value = addend.astype(value.dtype) + value
+    return value.astype(dtype)
 
 
 def _scaled(coeffs: jax.Array, on_cpu: bool) -> jax.Array:
@@ -76,13 +87,24 @@ def moments(
 ) -> jax.Array:
     """``sum dy * b_{n,k}(x)`` to the coefficients' ``shape``, over what they broadcast."""
     degree = shape[0] - 1
+    return _sums(x, dy, lower, upper, degree, shape[1:], on_cpu, with_outside=False)
+
+
+def _sums(x, dy, lower, upper, degree, shape, on_cpu, with_outside):
+    """The moments, and behind them the sums of ``dy`` below and above the interval."""
+    weights = halved_binomials(degree, lower.dtype)
+    if with_outside:
+        weights = np.concatenate([weights, np.ones(2, weights.dtype)])
     if on_cpu:
-        sums = moments_cpu.sum_terms(x, dy, lower, upper, degree, shape[1:])
+        sums = moments_cpu.sum_terms(
+            x, dy, lower, upper, degree, shape, with_outside=with_outside
+        )
     else:
         values = terms(x, dy, lower, upper, degree, 0, degree + 1)
-        axes = tuple(i for i, size in enumerate(shape[1:]) if size != x.shape[i])
-        sums = jnp.stack([jnp.sum(v, axis=axes, keepdims=True) for v in values])
-    return sums * along_leading(halved_binomials(degree, lower.dtype), len(shape))
+        if with_outside:
+            values += outside(x, dy, lower, upper)
+        sums = jnp.stack([sum_to(v, shape) for v in values])
+    return sums * along_leading(weights, sums.ndim)
 
 
 def vjp(
@@ -92,14 +114,28 @@ def vjp(
     upper: jax.Array,
     dy: jax.Array,
     *,
+    interval: bool = False,
     on_cpu: bool,
-) -> tuple[jax.Array, jax.Array]:
-    """Gradients of ``sum(dy * evaluate(x, coeffs))`` in ``x`` and in ``coeffs``."""
+) -> tuple[jax.Array, ...]:
+    """Gradients of ``sum(dy * evaluate(x, coeffs))`` in ``x`` and in ``coeffs``.
+
+    With ``interval`` also in ``lower`` and in ``upper``.
+    """
     wide = x.astype(coeffs.dtype)
     inner = derivative(coeffs, lower, upper)
     slope = evaluate(wide, inner, lower, upper, on_cpu=on_cpu)
     dx = slope * dy.astype(slope.dtype)
     # Outside the activation is constant; at an end point the slope from inside holds.
     dx = jnp.where((wide < lower) | (wide > upper), jnp.zeros_like(dx), dx)
-    dcoeffs = moments(x, dy, lower, upper, shape=coeffs.shape, on_cpu=on_cpu)
-    return dx.astype(x.dtype), dcoeffs
+    dx = dx.astype(x.dtype)
+    if not interval:
+        return dx, moments(x, dy, lower, upper, shape=coeffs.shape, on_cpu=on_cpu)
+    # Along an axis on which anything varies the sums are kept apart.
+    shapes = coeffs.shape[1:], lower.shape, upper.shape
+    joint = tuple(map(max, *shapes))
+    degree = coeffs.shape[0] - 1
+    sums = _sums(x, dy, lower, upper, degree, joint, on_cpu, with_outside=True)
+    *each, below, above = sums
+    each = jnp.stack(each)
+    bounds = interval_cotangent(coeffs, each, below, above, lower, upper)
+    return dx, sum_to(each, coeffs.shape), *bounds

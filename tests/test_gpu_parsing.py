@@ -1,5 +1,7 @@
 """The GPU experiment reads what the tools say: machine code, calls and HLO."""
 
+import re
+
 import pytest
 
 from experiments.gpu import loops, sass, traffic, triton_calls
@@ -120,6 +122,16 @@ def test_traffic_counts_slices_and_trips():
     last = traffic.accesses(HLO)[-1]
     assert last.instruction.opcode == "custom-call"
     assert 'name = "square"' in last.instruction.attributes
+
+
+def test_traffic_of_a_fusion_that_is_started_and_awaited():
+    plain = re.search(r"  %(\S+) = (\S+) fusion\((.*?)\)(.*calls=%(\S+?)\b.*)", HLO)
+    name, result, operands, rest = plain.groups()[:4]
+    started = (
+        f"  %begun = ((s32[], {result}), {result}, u32[]) fusion-start({operands}){rest}\n"
+        f"  %{name} = {result} fusion-done(%begun)"
+    )
+    assert traffic.traffic(HLO.replace(plain[0], started)) == traffic.traffic(HLO)
 
 
 @pytest.mark.parametrize(

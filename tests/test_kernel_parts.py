@@ -1,5 +1,6 @@
 """What the GPU kernels are made of: shapes, factors, launch configurations."""
 
+import functools
 import itertools
 from fractions import Fraction
 
@@ -46,6 +47,12 @@ def test_packing_keeps_what_belongs_together(shape):
         axes = tuple(i for i, size in enumerate(c_shape) if size != shape[i])
         want = np.sum(x, axis=axes, keepdims=True) if axes else x
         np.testing.assert_allclose(sums[0], want, rtol=1e-5, atol=1e-5)
+        rows = jnp.stack([jnp.sum(packed, axis=1)] * 3)
+        both, end = layout.unpack_sums(rows, coeffs.shape, b_shape)
+        np.testing.assert_allclose(both, [want, want], rtol=1e-5, atol=1e-5)
+        axes = tuple(i for i, size in enumerate(b_shape) if size != shape[i])
+        want = np.sum(x, axis=axes, keepdims=True) if axes else x
+        np.testing.assert_allclose(end, want, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +137,15 @@ def test_no_form_of_horners_rule_is_cheaper(degree):
 SIZES = [1, 2, 3, 16, 31, 33, 100, 256, 1000, 16384]
 
 
-@pytest.mark.parametrize("choose", [config.forward, config.gradient])
+CHOICES = {
+    "forward": config.forward,
+    "forward, addend": functools.partial(config.forward, addend=True),
+    "gradient": config.gradient,
+    "gradient, interval": functools.partial(config.gradient, interval=True),
+}
+
+
+@pytest.mark.parametrize("choose", CHOICES.values(), ids=CHOICES.keys())
 @pytest.mark.parametrize("degree", [1, 9, 64])
 def test_launches_are_possible(choose, degree):
     for groups, batch, width in itertools.product((1, 3), SIZES, SIZES):
@@ -144,10 +159,12 @@ def test_launches_are_possible(choose, degree):
         assert launch.columns < 2 * width
 
 
+@pytest.mark.parametrize("interval", [False, True])
 @pytest.mark.parametrize("degree", [1, 3, 9, 15, 25])
-def test_partial_sums_are_two_percent_at_most(degree):
-    launch = config.gradient((1, 16384, 256), degree)
-    assert 4 * (degree + 1) <= 0.02 * 12 * launch.rows_per_program
+def test_partial_sums_are_two_percent_at_most(degree, interval):
+    launch = config.gradient((1, 16384, 256), degree, interval=interval)
+    sums = degree + (3 if interval else 1)
+    assert 4 * sums <= 0.02 * 12 * launch.rows_per_program
 
 
 def test_seeds_count_as_parallel_work():

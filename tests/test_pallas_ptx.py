@@ -14,11 +14,12 @@ import pytest
 
 from experiments.gpu import sass, toolchain
 from experiments.gpu.compile import compile_for
+from experiments.gpu.occupancy import occupancy
 from jaxbern.kernels import config, pallas, pallas_vjp
 from jaxbern.kernels.config import Launch
 from jaxbern.kernels.layout import plan
-from tests import casteljau
-from tests.ptx import Kernel, OutputSpec
+from tests import casteljau, interval_oracle
+from tests.ptx import InOut, Kernel, OutputSpec
 
 pytestmark = [
     pytest.mark.skipif(not toolchain.available(), reason=f"needs {toolchain.INSTALL}"),
@@ -31,14 +32,19 @@ pytestmark = [
 EPS = float(np.finfo(np.float32).eps)
 TINY = float(np.finfo(np.float32).tiny)
 FORWARD, GRADIENT = "jaxbern_bernstein", "jaxbern_bernstein_vjp"
+SKIP, INTERVAL = "jaxbern_bernstein_skip", "jaxbern_bernstein_vjp_interval"
 
 
-def compiled(target, x, coeffs, lower, upper, dy, launch=None):
-    """One training step's calls, compiled for ``target``; arguments need only shapes."""
+def compiled(target, x, coeffs, lower, upper, dy, launch=None, fused=False):
+    """One training step's calls, compiled for ``target``; arguments need only shapes.
+
+    ``fused`` ones add ``dy`` to the value, and differentiate in the interval too.
+    """
 
     def step(x, coeffs, lower, upper, dy):
-        y = pallas.evaluate(x, coeffs, lower, upper, launch=launch)
-        return y, *pallas_vjp.vjp(x, coeffs, lower, upper, dy, launch=launch)
+        args, addend = (x, coeffs, lower, upper), dy if fused else None
+        y = pallas.evaluate(*args, addend=addend, launch=launch)
+        return y, *pallas_vjp.vjp(*args, dy, interval=fused, launch=launch)
 
     args = (x, coeffs, lower, upper, dy)
     return compile_for(target, step, *args)
@@ -63,10 +69,11 @@ SHAPES = {  # of x, of a coefficient, of an end of the interval
     "seeds": ((3, 20, 9), (3, 1, 9), (3, 1, 9)),
     "full blocks": ((64, 64), (1, 64), (1, 64)),
     "shared": ((21, 7), (1, 1), (1, 1)),
+    "fewer than a warp": ((3, 2), (1, 2), (1, 2)),
 }
 # Two steps of two tiles for each program: the loop, on few rows.
 LOOP = Launch(rows=8, columns=32, unroll=2, steps=2)
-CASES = [
+PLAIN = [
     *(
         (dtype, degree, "ragged", LOOP)
         for dtype in ("float32", "bfloat16", "float16")
@@ -77,10 +84,18 @@ CASES = [
     ("bfloat16", 9, "one row", None),
     ("float16", 3, "seeds", None),
 ]
+FUSED = [
+    *(("float32", degree, "ragged", LOOP) for degree in (9, 25)),
+    *(("float32", 3, shape, None) for shape in ("full blocks", "seeds", "shared")),
+    ("bfloat16", 3, "fewer than a warp", None),
+]
 
 
-@pytest.mark.parametrize("dtype, degree, name, launch", CASES)
-def test_executed_ptx(dtype, degree, name, launch):
+@pytest.mark.parametrize(
+    "dtype, degree, name, launch, fused",
+    [*((*case, False) for case in PLAIN), *((*case, True) for case in FUSED)],
+)
+def test_executed_ptx(dtype, degree, name, launch, fused):
     shape, parameters, bounds = SHAPES[name]
     rng = np.random.default_rng(degree)
     x, dy = rng.normal(size=(2, *shape)).astype(dtype)
@@ -88,7 +103,10 @@ def test_executed_ptx(dtype, degree, name, launch):
     coeffs = rng.normal(size=(degree + 1, *parameters)).astype(np.float32)
     lower = rng.uniform(-2.0, -1.0, bounds).astype(np.float32)
     upper = rng.uniform(1.0, 2.0, bounds).astype(np.float32)
-    kernels = compiled("a30", x, coeffs, lower, upper, dy, launch).kernels
+    program = compiled("a30", x, coeffs, lower, upper, dy, launch, fused)
+    forward, gradient = map(
+        program.kernels.get, (SKIP, INTERVAL) if fused else (FORWARD, GRADIENT)
+    )
 
     layout = plan(shape, coeffs.shape, lower.shape, upper.shape)
     pack = functools.partial(layout.pack_bound, broadcast=False)
@@ -96,17 +114,24 @@ def test_executed_ptx(dtype, degree, name, launch):
     packed = layout.pack_coeffs(jnp.asarray(coeffs), broadcast=False)
     rows, each = layout.pack(jnp.asarray(x)), layout.pack(jnp.asarray(dy))
     like_x = OutputSpec(layout.sizes, x.dtype)
-    (y,) = execute(kernels[FORWARD], [rows, packed, *ends], [like_x])
-    chosen = launch or config.gradient(layout.sizes, degree)
+    inputs = [rows, packed, *ends, *([each] if fused else [])]
+    (y,) = execute(forward, inputs, [like_x])
+    if fused:  # XLA may have the sum written over the addend
+        both = InOut(np.asarray(each))
+        in_place, _ = execute(forward, [*inputs[:-1], both], [both])
+        np.testing.assert_array_equal(in_place, y)
+    chosen = launch or config.gradient(layout.sizes, degree, interval=fused)
     blocks = -(-layout.sizes[1] // chosen.rows_per_program)
-    sums = (degree + 1, blocks, layout.sizes[0], layout.sizes[2])
+    interval = (lower.shape, upper.shape) if fused else ()
+    sums = (degree + 1 + len(interval), blocks, layout.sizes[0], layout.sizes[2])
     sums, dx = execute(
-        kernels[GRADIENT],
+        gradient,
         [rows, each, *ends, packed],
         [OutputSpec(sums, np.float32), like_x],
     )
     y, dx = layout.unpack(jnp.asarray(y)), layout.unpack(jnp.asarray(dx))
-    dc = layout.unpack_coeffs(jnp.asarray(sums).sum(axis=1), coeffs.shape)
+    total = jnp.asarray(sums).sum(axis=1)
+    dc, *dends = layout.unpack_sums(total, coeffs.shape, *interval)
 
     narrow = dtype != "float32"
     rounding = float(jnp.finfo(dtype).eps) if narrow else 0.0
@@ -118,14 +143,21 @@ def test_executed_ptx(dtype, degree, name, launch):
         np.testing.assert_array_less(error, bound + rounding * np.abs(want) + tiny)
 
     x, dy = np.float64(x), np.float64(dy)
-    limit = casteljau.value(x, np.abs(coeffs), lower, upper)
-    check(y, casteljau.value(x, coeffs, lower, upper), allowed * limit)
+    addend = dy if fused else np.zeros_like(dy)
+    limit = casteljau.value(x, np.abs(coeffs), lower, upper) + np.abs(addend)
+    check(y, casteljau.value(x, coeffs, lower, upper) + addend, allowed * limit)
     limit = casteljau.slope(x, coeffs, lower, upper, absolute=True) * np.abs(dy)
     check(dx, casteljau.slope(x, coeffs, lower, upper) * dy, allowed * limit)
     limit = casteljau.moments(x, np.abs(dy), lower, upper, coeffs.shape)
     want = casteljau.moments(x, dy, lower, upper, coeffs.shape)
     summed = x.size * (degree + 1) / coeffs.size
     check(dc, want, (allowed + summed * EPS) * limit, rounding=0.0, tiny=TINY)
+    if fused:
+        wants = interval_oracle.gradients(x, coeffs, lower, upper, dy)
+        limits = interval_oracle.limits(x, coeffs, lower, upper, dy)
+        for got, want, limit in zip(dends, wants, limits, strict=True):
+            bound = (allowed + x.size / got.size * EPS) * limit
+            check(got, want, bound, rounding=0.0, tiny=TINY)
 
 
 def test_special_values_in_executed_ptx():
@@ -187,11 +219,44 @@ def test_machine_code(degree, target):
     assert partial_sums <= 0.02 * 12 * rows * width
 
 
+@pytest.mark.parametrize("degree", [9, 25])
+def test_addend_and_interval_cost_little(degree):
+    shape = functools.partial(jax.ShapeDtypeStruct, dtype=jnp.float32)
+    x, end = shape((16384, 256)), shape((1, 256))
+    args = x, shape((degree + 1, 1, 256)), end, end, x
+    plain, fused = (compiled("a30", *args, fused=fused) for fused in (False, True))
+
+    def cost(program, name):
+        """Of the loop over rows, FP32 instructions per element; and the occupancy."""
+        kernel = program.kernels[name]
+        report = sass.analyse(kernel.ptx, "sm_80")[name]
+        assert report.spills == report.stack == 0
+        loop, shared = report.hot_loop, report.shared + kernel.shared
+        resources = {"registers": report.registers, "shared": shared}
+        share = occupancy(program.target, threads=kernel.threads, **resources).share
+        return loop.fp32 / loop.opcodes["STG"], share, loop
+
+    before, resident, _ = cost(plain, FORWARD)
+    after, still, loop = cost(fused, SKIP)
+    assert after <= before  # the addend comes with the last multiply-add
+    assert still >= resident
+    assert loop.loaded == 2 * loop.stored
+    before, resident, _ = cost(plain, GRADIENT)
+    after, still, loop = cost(fused, INTERVAL)
+    # A multiply-add for each end; and where `dx` was zero by predicate, it is chosen.
+    assert after <= before + 3
+    assert still >= resident
+    assert loop.loaded == 2 * loop.stored
+    partial_sums = (degree + 3) * 4 * fused.kernels[INTERVAL].blocks * 32
+    assert partial_sums <= 0.02 * 12 * 16384 * 256
+
+
 @pytest.mark.parametrize("target", ARCHITECTURES)
 def test_the_highest_degree_fits_in_registers(target):
     shape = functools.partial(jax.ShapeDtypeStruct, dtype=jnp.float32)
     x, end = shape((16384, 256)), shape((1, 1))
     args = x, shape((65, 1, 256)), end, end, x
-    kernel = compile_for(target, pallas_vjp.vjp, *args).kernels[GRADIENT]
-    report = sass.analyse(kernel.ptx, ARCHITECTURES[target])[GRADIENT]
+    vjp = functools.partial(pallas_vjp.vjp, interval=True)
+    kernel = compile_for(target, vjp, *args).kernels[INTERVAL]
+    report = sass.analyse(kernel.ptx, ARCHITECTURES[target])[INTERVAL]
     assert report.spills == report.stack == 0

@@ -13,8 +13,8 @@ import pytest
 
 from jaxbern.kernels import triton as kernels
 from jaxbern.kernels.config import Launch
-from tests import casteljau
-from tests.ptx import Kernel, OutputSpec
+from tests import casteljau, interval_oracle
+from tests.ptx import InOut, Kernel, OutputSpec
 
 pytest.importorskip("triton", reason="these kernels need Triton")
 
@@ -30,8 +30,9 @@ SHAPES = {  # S, B, W
     "smaller than a block": (1, 3, 5),
     "seeds": (3, 20, 9),
     "full blocks": (1, 64, 64),
+    "fewer than a warp": (1, 3, 2),
 }
-CASES = [
+PLAIN = [
     *(("float32", degree, "ragged") for degree in (1, 3, 9, 25)),
     *(("bfloat16", degree, "ragged") for degree in (1, 3, 9, 25)),
     *(("float16", degree, "ragged") for degree in (1, 3, 9, 25)),
@@ -39,12 +40,17 @@ CASES = [
     ("bfloat16", 3, "one column"),
     ("float16", 3, "seeds"),
 ]
+FUSED = [
+    *(("float32", degree, "ragged") for degree in (3, 9, 25)),
+    ("float32", 3, "seeds"),
+    ("bfloat16", 3, "fewer than a warp"),
+]
 
 
-def execute(call, *args):
+def execute(call, *args, outputs=None):
     """Run the PTX of ``call``; every element must be written, and none beside them."""
     compiled = triton_offline.compile_call(call, capability=80)
-    outputs = [OutputSpec(o.shape, o.dtype) for o in call.outputs]
+    outputs = outputs or [OutputSpec(o.shape, o.dtype) for o in call.outputs]
     result = Kernel(compiled.asm["ptx"], call.kernel).launch(
         call.programs,
         32 * call.warps,
@@ -67,17 +73,30 @@ def arguments(sizes, degree, dtype, per_column):
     return x, coeffs, lower, upper, dy
 
 
-@pytest.mark.parametrize("dtype, degree, shape", CASES)
-def test_executed_ptx(dtype, degree, shape):
+@pytest.mark.parametrize(
+    "dtype, degree, shape, fused",
+    [*((*case, False) for case in PLAIN), *((*case, True) for case in FUSED)],
+)
+def test_executed_ptx(dtype, degree, shape, fused):
+    """``fused`` kernels add ``dy`` to the value, and differentiate in the interval too."""
     sizes, per_column = SHAPES[shape], degree == 3
     args = arguments(sizes, degree, dtype, per_column)
     describe = {"degree": degree, "dtype": dtype, "sizes": sizes}
     describe |= {"per_column_domain": per_column}
-    call = triton_offline.describe(kernels.FORWARD, **describe)
-    (y,) = execute(call, *args[:4])
-    call = triton_offline.describe(kernels.GRADIENT, **describe)
+    call = triton_offline.describe(
+        kernels.SKIP if fused else kernels.FORWARD, **describe
+    )
+    (y,) = execute(call, *(args if fused else args[:4]))
+    if fused:  # XLA may have the sum written over the addend
+        both = InOut(args[-1])
+        in_place, _ = execute(call, *args[:4], both, outputs=[both])
+        np.testing.assert_array_equal(in_place, y)
+    call = triton_offline.describe(
+        kernels.INTERVAL if fused else kernels.GRADIENT, **describe
+    )
     dx, sums = execute(call, *args)
-    dc = kernels._total(jnp.asarray(sums), degree, sizes)
+    total = kernels._total(jnp.asarray(sums), degree, sizes)
+    dc, ends = total[: degree + 1], total[degree + 1 :]
 
     x, coeffs, lower, upper, dy = map(np.float64, args)
     wide = coeffs[:, :, None], lower[:, None], upper[:, None]
@@ -88,8 +107,9 @@ def test_executed_ptx(dtype, degree, shape):
     def check(got, want, bound):
         assert np.all(np.abs(np.float64(got) - want) <= bound)
 
-    want = casteljau.value(x, *wide)
-    limit = casteljau.value(x, np.abs(wide[0]), *wide[1:])
+    addend = dy if fused else np.zeros_like(dy)
+    want = casteljau.value(x, *wide) + addend
+    limit = casteljau.value(x, np.abs(wide[0]), *wide[1:]) + np.abs(addend)
     check(y, want, allowed * limit + rounding * np.abs(want) + tiny)
     want = casteljau.slope(x, *wide) * dy
     limit = casteljau.slope(x, *wide, absolute=True) * np.abs(dy)
@@ -97,6 +117,14 @@ def test_executed_ptx(dtype, degree, shape):
     want = casteljau.moments(x, dy, *wide[1:], wide[0].shape)
     limit = casteljau.moments(x, np.abs(dy), *wide[1:], wide[0].shape)
     check(dc[:, :, None], want, (allowed + sizes[1] * EPS) * limit + TINY)
+    assert len(ends) == (2 if fused else 0)
+    if fused:
+        # As if each column had its own, which is how the kernel writes them.
+        own = np.broadcast_to(wide[1:], (2, *wide[0].shape[1:]))
+        wants = interval_oracle.gradients(x, wide[0], *own, dy)
+        limits = interval_oracle.limits(x, wide[0], *own, dy)
+        for got, want, limit in zip(ends, wants, limits, strict=True):
+            check(got[:, None], want, (allowed + sizes[1] * EPS) * limit + TINY)
 
 
 def test_the_interpreter_gives_the_bits_of_the_ptx():
@@ -125,8 +153,11 @@ LIMITS = {3: (18, 28, 64), 9: (30, 52, 80), 25: (62, 116, 128)}
 )
 def test_machine_code(degree, capability):
     sass = pytest.importorskip("experiments.gpu.sass")
-    *most, registers = LIMITS[degree]
-    for name, limit in zip((kernels.FORWARD, kernels.GRADIENT), most, strict=True):
+    forward, gradient, registers = LIMITS[degree]
+    most = {kernels.FORWARD: forward, kernels.GRADIENT: gradient}
+    if capability == 80:
+        most |= {kernels.SKIP: forward, kernels.INTERVAL: gradient + 2}
+    for name, limit in most.items():
         compiled, _ = triton_offline.compile_kernel(
             name, degree=degree, capability=capability
         )
@@ -204,12 +235,17 @@ def test_lowered_for_cuda_each_kernel_is_called_once():
     def run(x, coeffs, lower, upper, dy):
         y = kernels.evaluate(x, coeffs, lower, upper)
         dc = kernels.moments(x, dy, lower, upper, shape=coeffs.shape)
-        return y, *kernels.vjp(x, coeffs, lower, upper, dy), dc
+        plain = y, *kernels.vjp(x, coeffs, lower, upper, dy), dc
+        y = kernels.evaluate(x, coeffs, lower, upper, addend=dy)
+        return plain, y, kernels.vjp(x, coeffs, lower, upper, dy, interval=True)
 
     x, coeffs, lower, upper, dy = arguments((2, 64, 32), 3, "float32", per_column=False)
     traced = jax.jit(run).trace(x, coeffs[:, :, None], lower[None], upper[None], dy)
     module = traced.lower(lowering_platforms=("cuda",)).compiler_ir("stablehlo")
-    names = (kernels.FORWARD, kernels.GRADIENT, kernels.MOMENTS)
+    names = [
+        getattr(kernels, name)
+        for name in ("FORWARD", "SKIP", "GRADIENT", "INTERVAL", "MOMENTS")
+    ]
     found = Counter()
     for opaque in custom_calls(module):
         name = next(

@@ -18,8 +18,7 @@ _BITS = {
 }  # fmt: skip
 _NO_TRAFFIC = {
     "parameter", "get-tuple-element", "tuple", "bitcast", "constant", "after-all",
-    "partition-id", "replica-id", "optimization-barrier", "copy-done", "async-done",
-    "all-reduce-done", "all-gather-done", "collective-permute-done",
+    "partition-id", "replica-id", "optimization-barrier",
 }  # fmt: skip
 _SLICES = {"dynamic-slice", "slice", "gather"}
 
@@ -130,7 +129,8 @@ def _walk(computations, name: str, times: int) -> Iterator[Access]:
     sizes: dict[str, int] = {}
     for instruction in computations[name]:
         sizes[instruction.name] = instruction.bytes
-        if instruction.opcode in _NO_TRAFFIC:
+        # What was started has been counted when it is done.
+        if instruction.opcode in _NO_TRAFFIC or instruction.opcode.endswith("-done"):
             continue
         if instruction.opcode in ("while", "call", "conditional", "async-start"):
             trips = _trips(instruction)
@@ -153,10 +153,12 @@ def _touched(instruction: Instruction, sizes, computations) -> tuple[int, int]:
         return instruction.bytes, instruction.bytes
     if instruction.opcode == "dynamic-update-slice":
         return operands[1], operands[1]
-    if instruction.opcode == "fusion":
+    if instruction.opcode in ("fusion", "fusion-start"):
         fused = [computations.get(c, []) for c in _called(instruction.attributes)]
         if fused and fused[0]:
-            return _fusion(fused[0], operands, instruction.bytes)
+            # The last instruction is the root. Started, a fusion's own type has its
+            # operands in it as well.
+            return _fusion(fused[0], operands, fused[0][-1].bytes)
     return sum(operands), instruction.bytes
 
 

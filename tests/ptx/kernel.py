@@ -30,7 +30,10 @@ class OutputSpec:
 
 @dataclass(frozen=True)
 class InOut:
-    """A buffer that the kernel may both read and write; returned as an output."""
+    """A buffer that the kernel may both read and write; returned as an output.
+
+    Passed twice it is the same buffer: a kernel that works in place.
+    """
 
     array: np.ndarray
 
@@ -132,7 +135,11 @@ class Kernel:
         """
         grid, block = _dims(grid), self._threads(threads)
         memory = GlobalMemory()
-        buffers = [_buffer(memory, n, a) for n, a in enumerate(args)]
+        buffers: list[Buffer | None] = []
+        for index, arg in enumerate(args):
+            first = next(i for i, a in enumerate(args) if a is arg)
+            shared = isinstance(arg, InOut) and first < index
+            buffers.append(buffers[first] if shared else _buffer(memory, index, arg))
         parameters = self._bind(args, buffers)
         issued = [0] * len(self._steps)
         step = max(1, LANES_AT_ONCE // prod(block))

@@ -177,6 +177,19 @@ def test_inputs_are_read_only_unless_lent():
     np.testing.assert_array_equal(result.outputs[0], WORDS[:32] + 1)
 
 
+def test_what_is_lent_twice_is_one_buffer():
+    lent, other = ptx.InOut(WORDS[:32]), ptx.InOut(WORDS[:32])
+    read_after_write = """
+        mad.wide.u32 %w2, %r0, 4, %w0; st.global.b32 [%w2], 7;
+        mad.wide.u32 %w2, %r0, 4, %w1; ld.global.b32 %r1, [%w2];
+        add.u32 %r1, %r1, 1; st.global.b32 [%w2], %r1;"""
+    for result in launch(read_after_write, lent, lent).outputs:
+        np.testing.assert_array_equal(result, np.full(32, 8))
+    first, second = launch(read_after_write, lent, other).outputs
+    np.testing.assert_array_equal(first, np.full(32, 7))
+    np.testing.assert_array_equal(second, WORDS[:32] + 1)
+
+
 def test_misaligned_and_null_pointers():
     with pytest.raises(ptx.MemoryFault, match="not a multiple") as caught:
         launch("ld.global.b32 %r1, [%w0+2];", WORDS)

@@ -1,0 +1,110 @@
+"""What callers pass to the operator: checked, and brought to the kernels' layout."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+# C(n, n/2) times a coefficient must stay finite in the dtype of the arithmetic.
+_HIGHEST_DEGREE = {"float32": 100, "float64": 1000}
+
+
+def arithmetic(*dtypes) -> np.dtype:
+    """The dtype to compute in: float32 for narrow types, float64 for that."""
+    wide = any(jnp.dtype(dtype) == jnp.float64 for dtype in dtypes)
+    return jnp.dtype(jnp.float64 if wide else jnp.float32)
+
+
+def by_degree(x: jax.Array, coeffs: ArrayLike) -> jax.Array:
+    """``coeffs [W, n+1]`` to ``[n+1, 1, ..., W]``, ``[n+1]`` to ``[n+1, 1, ..., 1]``.
+
+    In the dtype of the arithmetic.
+    """
+    coeffs = floating("coeffs", coeffs)
+    _check_shapes(x, coeffs)
+    dtype = arithmetic(x.dtype, coeffs.dtype)
+    _check_degree(coeffs.shape[-1] - 1, dtype)
+    leading = jnp.moveaxis(coeffs, -1, 0).astype(dtype)
+    missing = range(1, 1 + x.ndim - (coeffs.ndim - 1))
+    return jnp.expand_dims(leading, tuple(missing))
+
+
+def per_neuron(name: str, value: ArrayLike, x: jax.Array, dtype) -> jax.Array:
+    """``[W]`` to ``[1, ..., W]`` of the rank of ``x``."""
+    array = floating(name, value)
+    if x.ndim == 0 or array.shape != x.shape[-1:]:
+        raise ValueError(
+            f"{name} must have one number per neuron, shape {list(x.shape[-1:])} for "
+            f"an input of shape {list(x.shape)}, got {list(array.shape)}"
+        )
+    return array.astype(dtype).reshape((1,) * (x.ndim - 1) + array.shape)
+
+
+def like(x: jax.Array, name: str, value: ArrayLike) -> jax.Array:
+    """``value``, which must have the shape and the dtype of ``x``."""
+    array = floating(name, value)
+    if (array.shape, array.dtype) != (x.shape, x.dtype):
+        raise ValueError(
+            f"{name} must have the shape and dtype of the input, {x.dtype}"
+            f"{list(x.shape)}, got {array.dtype}{list(array.shape)}"
+        )
+    return array
+
+
+def floating(name: str, value: ArrayLike) -> jax.Array:
+    array = jnp.asarray(value)
+    if not jnp.issubdtype(array.dtype, jnp.floating):
+        raise TypeError(
+            f"{name} must be floating point, got {array.dtype}: "
+            f"write {name}.astype(jnp.float32)"
+        )
+    return array
+
+
+def _check_shapes(x: jax.Array, coeffs: jax.Array) -> None:
+    if coeffs.ndim not in (1, 2) or coeffs.shape[-1] == 0:
+        raise ValueError(
+            "coeffs must have shape [W, n+1] or [n+1] with degree n >= 0, got "
+            f"{list(coeffs.shape)}: the last axis holds the n+1 coefficients"
+        )
+    if coeffs.ndim == 2 and (x.ndim == 0 or x.shape[-1] != coeffs.shape[0]):
+        raise ValueError(
+            f"the last axis of x must have one entry per neuron: x is {list(x.shape)}, "
+            f"coeffs {list(coeffs.shape)} has {coeffs.shape[0]} neurons; pass coeffs "
+            "of shape [n+1] to use one polynomial for all"
+        )
+
+
+def _check_degree(degree: int, dtype) -> None:
+    highest = _HIGHEST_DEGREE[dtype.name]
+    if degree > highest:
+        raise ValueError(
+            f"degree {degree} is too high for {dtype} arithmetic, whose binomials hold "
+            f"up to degree {highest}"
+            + ("; float64 (jax_enable_x64) reaches 1000" if highest < 1000 else "")
+        )
+
+
+def interval(lower: ArrayLike, upper: ArrayLike, shape: tuple[int, ...], dtype):
+    """Both ends as ``[1, ..., 1 or W]`` of the rank of ``x``; checked unless traced."""
+    neurons = shape[-1:]
+    ends: list = []
+    for name, end in (("lower", lower), ("upper", upper)):
+        if np.shape(end) not in ((), neurons):
+            raise ValueError(
+                f"{name} must be a scalar or have one number per neuron, shape "
+                f"{list(neurons)}, got shape {list(np.shape(end))}"
+            )
+        traced = isinstance(end, jax.core.Tracer)
+        ends.append(end.astype(dtype) if traced else np.asarray(end, dtype))
+    if not any(isinstance(end, jax.core.Tracer) for end in ends):
+        low, high = ends
+        if not np.all((-np.inf < low) & (low < high) & (high < np.inf)):
+            raise ValueError(
+                "lower must be less than upper and both finite, as in lower=-3.0, "
+                f"upper=3.0; got lower={low.tolist()}, upper={high.tolist()}"
+            )
+    rank = len(shape)
+    return [
+        jnp.asarray(end).reshape((1,) * (rank - end.ndim) + end.shape) for end in ends
+    ]
