@@ -1,0 +1,1 @@
+"""What a whole network costs: memory and traffic on a GPU, time on this machine."""
