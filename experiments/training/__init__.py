@@ -1,0 +1,1 @@
+"""``python -m experiments training``: what the training engine does, in figures."""

@@ -1,0 +1,128 @@
+"""What is told about a training while it runs: JSON lines, TensorBoard, W&B."""
+
+import importlib
+import json
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jaxbern.train._config import TrainConfig
+from jaxbern.train._history import MEASURED, Record
+from jaxbern.train._result import Result
+
+
+class Callback:
+    """Does nothing; override what you need.
+
+    A record is a dictionary: ``seed``, ``epoch`` and what was measured, as in
+    ``Result.history``.
+    """
+
+    def start(self, config: TrainConfig, past: Sequence[Record]) -> None:
+        """Before the first epoch; ``past`` has the records of a resumed training."""
+
+    def epoch(self, records: Sequence[Record]) -> None:
+        """After each epoch, one record for each seed that trained through it."""
+
+    def end(self, result: Result) -> None:
+        """After the last epoch; not if the training is interrupted."""
+
+    def close(self) -> None:
+        """At the very end, whatever happened, if ``start`` was called."""
+
+
+class JsonLines(Callback):
+    """One line of JSON for each seed and epoch; what is not finite is null."""
+
+    def __init__(self, path: str | os.PathLike):
+        """Write to this file; a training that starts replaces it."""
+        self._path = Path(path)
+
+    def start(self, config: TrainConfig, past: Sequence[Record]) -> None:
+        """Keep the epochs up to the checkpoint, and none that came after it."""
+        write_whole(self._path, "".join(map(_line, past)))
+
+    def epoch(self, records: Sequence[Record]) -> None:
+        """Add lines."""
+        with self._path.open("a") as file:
+            file.write("".join(map(_line, records)))
+
+
+class TensorBoard(Callback):
+    """Curves for TensorBoard; needs ``pip install tensorboardX``."""
+
+    def __init__(self, directory: str | os.PathLike):
+        """Write to this directory, a curve per seed."""
+        self._directory = os.fspath(directory)
+        self._module = _optional("tensorboardX", "jb.train.TensorBoard")
+        self._writer: Any = None
+
+    def start(self, config: TrainConfig, past: Sequence[Record]) -> None:
+        """Hide curves beyond the checkpoint, if there are any."""
+        first = 1 + max((record["epoch"] for record in past), default=-1)
+        self._writer = self._module.SummaryWriter(self._directory, purge_step=first)
+
+    def epoch(self, records: Sequence[Record]) -> None:
+        """Add a point to each curve."""
+        for record in records:
+            for name in MEASURED:
+                tag = f"{name}/seed {record['seed']}"
+                self._writer.add_scalar(tag, record[name], record["epoch"])
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._writer.close()
+
+
+class WandB(Callback):
+    """A run at Weights & Biases; needs ``pip install wandb``."""
+
+    def __init__(self, **options: Any):
+        """Options of ``wandb.init``, such as ``project="higgs"``."""
+        self._options = options
+        self._module = _optional("wandb", "jb.train.WandB")
+        self._run: Any = None
+
+    def start(self, config: TrainConfig, past: Sequence[Record]) -> None:
+        """Open the run; the configuration goes with it."""
+        self._run = self._module.init(config=config.to_dict(), **self._options)
+
+    def epoch(self, records: Sequence[Record]) -> None:
+        """Log every number of every seed at once."""
+        numbers = {f"{n}/seed {r['seed']}": r[n] for r in records for n in MEASURED}
+        if records:
+            self._run.log(numbers, step=records[0]["epoch"])
+
+    def end(self, result: Result) -> None:
+        """Add the summary of each seed."""
+        self._run.summary.update(result.summary())
+
+    def close(self) -> None:
+        """Close the run."""
+        self._run.finish()
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replace a file in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    new.write_text(text)
+    new.replace(path)
+
+
+def _line(record: Record) -> str:
+    finite = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in record.items()
+    }
+    return json.dumps(finite, allow_nan=False) + "\n"
+
+
+def _optional(module: str, user: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{user} needs {module}: pip install {module}") from error

@@ -1,0 +1,191 @@
+"""Checkpoints: the last two epochs on disk, written while the next one is computed.
+
+Orbax writes each under another name and renames it when it is complete, so that a process
+killed at any moment leaves whole checkpoints only. Bits that change on the disk
+later are noticed by a checksum, and the checkpoint before is taken.
+"""
+
+import hashlib
+import time
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbern.data import Dataset
+from jaxbern.train._config import TrainConfig
+from jaxbern.train._history import History, Training
+from jaxbern.train._learner import State
+
+FORMAT = 1
+
+
+class CheckpointError(ValueError):
+    """A checkpoint is of another training, or damaged; the text says which."""
+
+
+class Checkpoints:
+    """Those of one training in one directory."""
+
+    def __init__(self, directory: Path, identity: dict[str, Any], seconds: float):
+        """Open the directory.
+
+        Args:
+          directory: made if it does not exist.
+          identity: what the checkpoints must be of; see :func:`identity`.
+          seconds: how long to wait at least from one to the next.
+        """
+        import orbax.checkpoint as ocp
+
+        self._ocp, self._identity, self._seconds = ocp, identity, seconds
+        self._saved_at = -float("inf")
+        self._saved: int | None = None  # after how many epochs
+        self._manager = ocp.CheckpointManager(
+            directory.resolve(),
+            options=ocp.CheckpointManagerOptions(max_to_keep=2, create=True),
+        )
+
+    def save(self, training: Training, *, force: bool) -> None:
+        """Save, if it is time for it or ``force``; returns before it is on the disk."""
+        now = time.monotonic()
+        early = now - self._saved_at < self._seconds
+        if self._saved == training.epochs or (early and not force):
+            return
+        arrays = _arrays(training.state)
+        about = {
+            "format": FORMAT,
+            "identity": self._identity,
+            "history": training.history.to_json(),
+            "checksum": _checksum(arrays),
+        }
+        args = self._ocp.args
+        self._manager.save(
+            training.epochs,
+            args=args.Composite(
+                state=args.StandardSave(arrays), about=args.JsonSave(about)
+            ),
+        )
+        self._saved_at, self._saved = now, training.epochs
+
+    def restore(self, template: State) -> Training | None:
+        """The newest that is whole, or None if there is none at all.
+
+        ``template`` is a state of the same shapes, on the devices it shall be on.
+        """
+        steps = sorted(self._manager.all_steps(), reverse=True)
+        problems = []
+        for epochs in steps:
+            try:
+                about, arrays = self._read(epochs)
+                state = _into(template, arrays, about["checksum"])
+            except CheckpointError:
+                raise
+            except Exception as problem:  # whatever a damaged file leads orbax to
+                problems.append(f"that of epoch {epochs}: {problem}")
+                warnings.warn(f"damaged checkpoint, {problems[-1]}", stacklevel=3)
+                continue
+            self._saved = epochs
+            return Training(epochs, state, History.from_json(about["history"]))
+        if problems:
+            raise CheckpointError(
+                f"no checkpoint in {self._manager.directory} can be read: "
+                + "; ".join(problems)
+                + ". Remove the directory to start anew"
+            )
+        return None
+
+    def _read(self, epochs: int) -> tuple[dict[str, Any], Mapping[str, np.ndarray]]:
+        args = self._ocp.args
+        about = self._manager.restore(
+            epochs, args=args.Composite(about=args.JsonRestore())
+        )["about"]
+        if about["format"] != FORMAT:
+            raise CheckpointError(
+                f"the checkpoints in {self._manager.directory} have format "
+                f"{about['format']}, this version of jaxbern reads {FORMAT}"
+            )
+        check_same(about["identity"], self._identity, self._manager.directory)
+        state = self._manager.restore(
+            epochs, args=args.Composite(state=args.StandardRestore())
+        )["state"]
+        return about, state
+
+    def close(self) -> None:
+        """Wait until all is on the disk."""
+        self._manager.wait_until_finished()
+        self._manager.close()
+
+
+def identity(config: TrainConfig, data: Dataset) -> dict[str, Any]:
+    """What two trainings must share for one to go on where the other was.
+
+    The number of epochs may differ: a training can be continued for longer.
+    """
+    options = config.to_dict()
+    del options["epochs"]
+    contents = {"name": data.name, "fingerprint": data.fingerprint}
+    return {"config": options, "data": contents}
+
+
+def check_same(found: dict, wanted: dict, directory) -> None:
+    """Refuse a checkpoint of another training, saying what differs."""
+    found, wanted = _flat(found), _flat(wanted)
+    differences = [
+        f"  {name}: {found.get(name, 'absent')} there, {wanted.get(name, 'absent')} here"
+        for name in sorted(found.keys() | wanted.keys())
+        if found.get(name) != wanted.get(name)
+    ]
+    if differences:
+        raise CheckpointError(
+            f"the checkpoint in {directory} is of another training:\n"
+            + "\n".join(differences)
+            + "\nUse another directory, or the same options and data."
+        )
+
+
+def _flat(tree: dict, prefix: str = "") -> dict[str, Any]:
+    flat = {}
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+def _arrays(state: State) -> dict[str, np.ndarray]:
+    """Copies on the host: the state's own buffers are about to be reused."""
+    leaves = jax.tree_util.tree_leaves_with_path(state)
+    arrays = jax.device_get({_name(path): leaf for path, leaf in leaves})
+    # Orbax refuses empty arrays: the hidden layers of a network of depth 1.
+    return {name: np.array(array) for name, array in arrays.items() if array.size}
+
+
+def _into(template: State, arrays: Mapping[str, np.ndarray], checksum: str) -> State:
+    if _checksum(arrays) != checksum:
+        raise ValueError("its arrays have changed since they were written")
+
+    def leaf(path, like):
+        if not like.size:
+            return like
+        array = arrays[_name(path)]
+        if array.shape != like.shape or array.dtype != like.dtype:
+            raise ValueError(f"{_name(path)} is {array.dtype} {array.shape}")
+        return jax.device_put(array, like.sharding)
+
+    return jax.tree_util.tree_map_with_path(leaf, template)
+
+
+def _name(path) -> str:
+    return jax.tree_util.keystr(path, simple=True, separator=".")
+
+
+def _checksum(arrays: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,160 @@
+"""``TrainConfig``: all that decides the numbers a training gives."""
+
+import dataclasses
+import json
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jaxbern._network import NetworkConfig
+
+_LARGEST_SEED = 2**31 - 1
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainConfig:
+    """What to train, on how much of the data, and by which rules; plain values only.
+
+    The defaults are the paper's. Where it is run (devices, directories) is not here:
+    that changes no result.
+
+    Attributes:
+      network: options of the network, those of :class:`jaxbern.MLP`; two logits.
+      seeds: one training for each, all at once. A seed decides the split, the initial
+        parameters and the order of the rows.
+      epochs: at most so many.
+      batch_size: rows per step. The last step of an epoch takes the rows that remain, as
+        in PyTorch; if that is a single row, it is left out, as BatchNorm needs two.
+      learning_rate: of AdamW, to begin with.
+      weight_decay: of AdamW.
+      plateau_factor: what the learning rate is multiplied by when the validation AUC does
+        not improve; the rule is that of :func:`jaxbern.optim.reduce_on_plateau`.
+      plateau_patience: how many epochs without improvement are borne before that.
+      plateau_threshold: an AUC is better if above ``best * (1 + plateau_threshold)``.
+      plateau_start: the first epoch, from 0, whose AUC that rule sees.
+      stop_patience: a seed stops after so many epochs in a row without an improvement.
+      stop_improvement: an improvement is an AUC above ``reference + stop_improvement``,
+        where the reference is the AUC of the last improvement (of the first epoch, to
+        begin with), not the highest AUC.
+      test_fraction: the part of the rows to validate on.
+      eval_rows: how many rows to validate on at a time; only memory depends on it.
+
+    >>> config = TrainConfig(NetworkConfig(28, 5, 16, degree=3), seeds=(0, 1))
+    >>> TrainConfig.from_json(config.to_json()) == config
+    True
+    """
+
+    network: NetworkConfig
+    seeds: tuple[int, ...] = (0, 1, 2)
+    epochs: int = 100
+    batch_size: int = 16_384
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-4
+    plateau_factor: float = 0.5
+    plateau_patience: int = 10
+    plateau_threshold: float = 1e-4
+    plateau_start: int = 5
+    stop_patience: int = 15
+    stop_improvement: float = 1e-3
+    test_fraction: float = 0.2
+    eval_rows: int = 65_536
+
+    def __post_init__(self):
+        """Refuse what cannot work before anything is loaded or compiled."""
+        if not isinstance(self.network, NetworkConfig):
+            raise TypeError(
+                "network must be a NetworkConfig, such as jb.train.NetworkConfig(28, "
+                f"depth=5, width=16), got {self.network!r}"
+            )
+        if self.network.out_features != 2:
+            raise ValueError(
+                "network must have out_features=2, signal against background, got "
+                f"{self.network.out_features}"
+            )
+        if self.network.init == "custom":
+            raise ValueError(
+                "network.init must be a name, such as 'smooth': a function cannot be "
+                "written to a checkpoint"
+            )
+        object.__setattr__(self, "seeds", _seeds(self.seeds))
+        for name, least in _INTEGERS.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+                raise TypeError(f"{name} must be an int, got {value!r}")
+            if value < least:
+                raise ValueError(f"{name} must be at least {least}, got {value}")
+            object.__setattr__(self, name, int(value))
+        for name, (low, high) in _NUMBERS.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, numbers.Real):
+                raise TypeError(f"{name} must be a number, got {value!r}")
+            value = float(value)
+            if not (low <= value < high):  # NaN fails as well
+                raise ValueError(
+                    f"{name} must be at least {low:g} and below {high:g}, got {value}"
+                )
+            object.__setattr__(self, name, value)
+        if self.test_fraction == 0:
+            raise ValueError(
+                "test_fraction must be above 0: an AUC is taken each epoch"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: numbers, strings, lists and dictionaries."""
+        return {**dataclasses.asdict(self), "seeds": list(self.seeds)}
+
+    @classmethod
+    def from_dict(cls, options: Mapping[str, Any]) -> "TrainConfig":
+        """The inverse of :meth:`to_dict`."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        if unknown := sorted(set(options) - known):
+            raise ValueError(
+                f"TrainConfig has no {', '.join(unknown)}; it has {', '.join(known)}"
+            )
+        arguments: dict[str, Any] = dict(options)
+        arguments["network"] = NetworkConfig(**arguments["network"])
+        return cls(**arguments)
+
+    def to_json(self) -> str:
+        """One line per option."""
+        return json.dumps(self.to_dict(), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> "TrainConfig":
+        """The inverse of :meth:`to_json`."""
+        return cls.from_dict(json.loads(text))
+
+
+# name: the smallest value
+_INTEGERS = {
+    "epochs": 1,
+    "batch_size": 2,  # the variance of one row is zero
+    "plateau_patience": 0,
+    "plateau_start": 0,
+    "stop_patience": 1,
+    "eval_rows": 1,
+}
+# name: the smallest value, the first that is too large
+_NUMBERS = {
+    "learning_rate": (0, math.inf),
+    "weight_decay": (0, math.inf),
+    "plateau_factor": (0, 1),
+    "plateau_threshold": (0, math.inf),
+    "stop_improvement": (0, math.inf),
+    "test_fraction": (0, 1),
+}
+
+
+def _seeds(seeds: Sequence[int]) -> tuple[int, ...]:
+    if isinstance(seeds, str) or not isinstance(seeds, Sequence):
+        raise TypeError(f"seeds must be integers, such as (0, 1, 2), got {seeds!r}")
+    for seed in seeds:
+        if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
+            raise TypeError(f"seeds must be integers, such as (0, 1, 2), got {seeds!r}")
+    found = tuple(int(seed) for seed in seeds)
+    if not found or len(set(found)) < len(found):
+        raise ValueError(f"seeds must be at least one and different, got {seeds!r}")
+    if min(found) < 0 or max(found) > _LARGEST_SEED:
+        raise ValueError(f"seeds must be between 0 and {_LARGEST_SEED}, got {seeds!r}")
+    return found

@@ -1,0 +1,126 @@
+"""``fit``: the loop over epochs, and what surrounds it."""
+
+import contextlib
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from jaxbern.data import Dataset
+from jaxbern.train import _progress, _result
+from jaxbern.train._callbacks import Callback
+from jaxbern.train._checks import checked_split
+from jaxbern.train._config import TrainConfig
+from jaxbern.train._directory import Directory, Nowhere
+from jaxbern.train._engine import engine as choose_engine
+from jaxbern.train._history import History, Training
+from jaxbern.train._interrupt import Interrupts
+from jaxbern.train._result import Result
+
+
+def fit(
+    config: TrainConfig,
+    data: Dataset,
+    *,
+    directory: str | os.PathLike | None = None,
+    resume: bool = False,
+    callbacks: Sequence[Callback] = (),
+    progress: bool | None = None,
+    devices: Sequence[jax.Device] | None = None,
+    device_bytes: int | None = None,
+    checkpoint_seconds: float = 1.0,
+) -> Result:
+    """Train all seeds of a configuration at once.
+
+    An epoch of all seeds is one call of one compiled program: shuffle, steps, validation,
+    AUC, learning rate, early stopping. A seed that stops changes no more, while the others
+    go on. The same configuration and data give the same bits on the same machine and
+    versions; a seed gives the same beside others as alone up to rounding, as the compiler
+    may order the sums of one and of several seeds differently.
+
+    With a directory, these are written: ``config.json``, ``history.jsonl`` (a line per
+    seed and epoch), ``summary.json`` at the end, and ``checkpoints``, the last two. After
+    a kill, ``resume=True`` continues to the numbers of an uninterrupted training, bit for
+    bit. Ctrl-C finishes the running epoch and saves it.
+
+    Args:
+      config: what to train.
+      data: what to train on; held on the device once for all seeds.
+      directory: where to write; nothing is written if not given.
+      resume: go on from the last checkpoint in ``directory``, if there is one. A
+        checkpoint of another configuration or other data is refused; ``epochs`` alone
+        may differ.
+      callbacks: told about every epoch, as :class:`TensorBoard` and :class:`WandB`.
+      progress: show a bar; if None, only on a terminal.
+      devices: each batch is divided between them. All there are, if not given, those of
+        other hosts included after ``jax.distributed.initialize()``.
+      device_bytes: memory for data on each device. If they need more, they stay on the
+        host and are sent in pieces, the next on its way while one is used. Half of the
+        device's memory if not given.
+      checkpoint_seconds: an epoch that ends sooner after a checkpoint than this is not
+        saved, unless it is the last.
+    """
+    split = checked_split(config, data)
+    state, engine = choose_engine(
+        config, data, split, devices=devices, device_bytes=device_bytes
+    )
+    training = Training(0, state, History.empty(config.seeds))
+    with contextlib.ExitStack() as stack:
+        place = stack.enter_context(
+            Nowhere(resume=resume)
+            if directory is None
+            else Directory(
+                Path(directory), config, data, resume=resume, seconds=checkpoint_seconds
+            )
+        )
+        training = place.restore(training)
+        listeners = [*callbacks, *place.listeners]
+        if _progress.wanted(progress):
+            listeners.append(_progress.ProgressBar())
+        if jax.process_index():  # one process speaks for all
+            listeners = []
+        for listener in listeners:
+            listener.start(config, training.history.records())
+            stack.callback(listener.close)
+        training = _train(config, engine, training, place, listeners)
+        result = _result_of(config, split, training)
+        for listener in listeners:
+            listener.end(result)
+    return result
+
+
+def _train(config, engine, training, place, listeners) -> Training:
+    running = jax.device_get(training.state.stopping).running.any()
+    with Interrupts(place.interruptible) as interrupts:
+        while training.epochs < config.epochs and running:
+            began = time.perf_counter()
+            state, metrics = engine.run(training.state, training.epochs)
+            metrics = jax.device_get(metrics)
+            running = metrics.stopping.running.any()
+            records = training.history.append(metrics, time.perf_counter() - began)
+            training = Training(training.epochs + 1, state, training.history)
+            place.save(training, force=False)
+            for listener in listeners:
+                listener.epoch(records)
+            if interrupts.pending:
+                place.save(training, force=True)
+                raise KeyboardInterrupt(place.how_to_resume(training.epochs))
+    place.save(training, force=True)
+    return training
+
+
+def _result_of(config, split, training: Training) -> Result:
+    state = jax.tree.map(np.array, jax.device_get(training.state))
+    best = state.stopping.best_epoch.tolist()
+    return Result(
+        config,
+        split,
+        training.history.arrays(),
+        _result.stops(config, state.stopping),
+        dict(zip(config.seeds, best, strict=True)),
+        state.best,
+        state.network,
+    )

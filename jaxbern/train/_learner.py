@@ -1,0 +1,239 @@
+"""One seed: its state, a step of training, an evaluation, and what ends an epoch.
+
+Pure functions of one seed. They are vmapped over all of them, and do not know whether
+the rows come from the device or, chunk by chunk, from the host.
+"""
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from jaxbern import _network, metrics, optim
+from jaxbern._hidden import Statistics
+from jaxbern._network import NetworkConfig
+from jaxbern.train import _stopping
+from jaxbern.train._config import TrainConfig
+from jaxbern.train._stopping import Stopping
+
+
+@dataclasses.dataclass(frozen=True)
+class Rules:
+    """The part of a `TrainConfig` that programs are compiled for.
+
+    Seeds, learning rate and weight decay are arguments of the program: another cell of
+    a sweep that differs in these compiles nothing.
+    """
+
+    network: NetworkConfig
+    batch_size: int
+    eval_rows: int
+    plateau_factor: float
+    plateau_patience: int
+    plateau_threshold: float
+    plateau_start: int
+    stop_patience: int
+    stop_improvement: float
+
+    @classmethod
+    def of(cls, config: TrainConfig) -> "Rules":
+        """Those of a configuration."""
+        names = (field.name for field in dataclasses.fields(cls))
+        return cls(**{name: getattr(config, name) for name in names})
+
+    def optimizer(self, learning_rate, weight_decay):
+        """AdamW, and the rule for its learning rate; both numbers may be traced."""
+        plateau = optim.reduce_on_plateau(
+            learning_rate,
+            mode="max",
+            factor=self.plateau_factor,
+            patience=self.plateau_patience,
+            threshold=self.plateau_threshold,
+            start_epoch=self.plateau_start,
+        )
+        return optim.adamw(plateau, weight_decay=weight_decay), plateau
+
+
+class Network(NamedTuple):
+    """What a forward pass needs."""
+
+    params: Any  # as _network.init makes them
+    statistics: Statistics
+
+
+class State(NamedTuple):
+    """All that a seed takes from one epoch to the next."""
+
+    network: Network
+    optimizer: Any  # of optax
+    weight_decay: jax.Array  # float32
+    best: Network  # that of the highest AUC
+    stopping: Stopping
+
+
+class Running(NamedTuple):
+    """What adds up during an epoch."""
+
+    active: jax.Array  # bool: whether steps still have an effect
+    step: jax.Array  # int32, the next
+    rows: jax.Array  # int32, trained on so far
+    loss: jax.Array  # float32, sum over rows
+    last_loss: jax.Array  # float32, the last finite one, mean over its batch
+
+
+class Scores(NamedTuple):
+    """The network at some rows of validation."""
+
+    margins: jax.Array  # float32 [rows]: logit of signal minus that of background
+    loss: jax.Array  # float32, sum over rows
+    saturation: jax.Array  # float32, sum over rows of a mean over neurons
+
+
+class Metrics(NamedTuple):
+    """What the host reads after an epoch."""
+
+    train_loss: jax.Array
+    validation_loss: jax.Array
+    auc: jax.Array
+    learning_rate: jax.Array  # that of this epoch
+    saturation: jax.Array  # NaN for activations without an interval
+    completed: jax.Array  # bool: whether the seed trained through this epoch
+    stopping: Stopping
+
+
+def init(rules: Rules, key: jax.Array, learning_rate, weight_decay) -> State:
+    """A seed before its first epoch."""
+    params = _network.init(rules.network, key)
+    network = Network(params, _network.init_statistics(rules.network))
+    optimizer, _ = rules.optimizer(learning_rate, weight_decay)
+    return State(
+        network,
+        optimizer.init(params),
+        weight_decay,
+        jax.tree.map(jnp.copy, network),  # its own buffers: the state is donated
+        _stopping.start(),
+    )
+
+
+def begin(state: State) -> tuple[State, Running]:
+    """Before the first step of an epoch."""
+    last = state.stopping.last_loss
+    zero = jnp.int32(0)
+    active = state.stopping.running
+    return state, Running(active, zero, zero, jnp.zeros_like(last), last)
+
+
+def step(
+    rules: Rules, state: State, running: Running, x: jax.Array, y: jax.Array
+) -> tuple[State, Running]:
+    """One step on scaled rows ``x [batch, d]`` with labels ``y [batch]``.
+
+    If the loss or a gradient is not finite, the step is not taken, nor is any after it.
+    """
+    network, rows = state.network, len(y)
+
+    def mean_loss(params):
+        out = _network.forward(rules.network, params, x, None)
+        return jnp.mean(cross_entropy(margins(out.logits), y)), out.statistics
+
+    (loss, batch), gradients = jax.value_and_grad(mean_loss, has_aux=True)(
+        network.params
+    )
+    optimizer, _ = rules.optimizer(0.0, state.weight_decay)
+    updates, moments = optimizer.update(gradients, state.optimizer, network.params)
+    params = optax.apply_updates(network.params, updates)
+    statistics = _network.update_running(rules.network, network.statistics, batch, rows)
+    active = running.active & jnp.isfinite(loss) & _all_finite(gradients)
+    new = Network(params, statistics), moments
+    old = network, state.optimizer
+    network, moments = jax.tree.map(lambda a, b: jnp.where(active, a, b), new, old)
+    return state._replace(network=network, optimizer=moments), Running(
+        active,
+        running.step + active.astype(jnp.int32),
+        running.rows + rows * active.astype(jnp.int32),
+        jnp.where(active, running.loss + loss * rows, running.loss),
+        jnp.where(active, loss, running.last_loss),
+    )
+
+
+def evaluate(rules: Rules, network: Network, x: jax.Array, y: jax.Array) -> Scores:
+    """The network with its running statistics at scaled rows."""
+    out = _network.forward(
+        rules.network, network.params, x, network.statistics, with_saturation=True
+    )
+    scores = margins(out.logits)
+    if out.saturation is None:
+        saturation = jnp.full((), jnp.nan, scores.dtype)
+    else:
+        saturation = jnp.mean(out.saturation) * len(y)
+    return Scores(scores, jnp.sum(cross_entropy(scores, y)), saturation)
+
+
+def end(
+    rules: Rules,
+    state: State,
+    running: Running,
+    scores: Scores,
+    labels: jax.Array,
+    *,
+    epoch: jax.Array,
+) -> tuple[State, Metrics]:
+    """After the last step of an epoch: learning rate, early stopping, best network."""
+    auc = metrics.auc(scores.margins, labels)
+    completed = running.active
+    learning_rate = optim.learning_rate(state.optimizer)
+    _, plateau = rules.optimizer(0.0, 0.0)
+    moments = plateau.step(state.optimizer, auc)
+    moments = jax.tree.map(
+        lambda new, old: jnp.where(completed, new, old), moments, state.optimizer
+    )
+    improves = completed & (auc > state.stopping.best_auc)
+    best = jax.tree.map(
+        lambda new, old: jnp.where(improves, new, old), state.network, state.best
+    )
+    stopping = _stopping.after(
+        state.stopping,
+        auc,
+        completed=completed,
+        epoch=epoch,
+        step=running.step,
+        last_loss=running.last_loss,
+        patience=rules.stop_patience,
+        improvement=rules.stop_improvement,
+    )
+    state = state._replace(optimizer=moments, best=best, stopping=stopping)
+    return state, Metrics(
+        running.loss / running.rows.astype(running.loss.dtype),
+        scores.loss / len(labels),
+        auc,
+        learning_rate,
+        scores.saturation / len(labels),
+        completed,
+        stopping,
+    )
+
+
+def margins(logits: jax.Array) -> jax.Array:
+    """How much signal is preferred to background, in float32 or wider."""
+    wide = logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
+    return wide[:, 1] - wide[:, 0]
+
+
+def cross_entropy(margins: jax.Array, y: jax.Array) -> jax.Array:
+    """Of two logits, for each row: ``-log softmax(logits)[y]``, from their difference.
+
+    Equal to picking one of two log probabilities, whose gradient would be a scatter.
+    """
+    return jax.nn.softplus(jnp.where(y == 1, -margins, margins))
+
+
+def total(parts: list[jax.Array]) -> jax.Array:
+    """The sum, from left to right."""
+    return functools.reduce(jnp.add, parts)
+
+
+def _all_finite(tree) -> jax.Array:
+    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(a)) for a in jax.tree.leaves(tree)]))

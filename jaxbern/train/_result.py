@@ -1,0 +1,145 @@
+"""What ``fit`` returns: histories, why each seed stopped, and the trained networks."""
+
+import dataclasses
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from jaxbern._mlp import MLP
+from jaxbern._network import NetworkConfig
+from jaxbern.data import Split
+from jaxbern.train import _stopping
+from jaxbern.train._config import TrainConfig
+from jaxbern.train._learner import Network
+from jaxbern.train._stopping import Stopping
+
+
+@dataclasses.dataclass(frozen=True)
+class Stop:
+    """Why and when a seed stopped.
+
+    Attributes:
+      reason: ``"finished"`` (all epochs), ``"early"`` (no improvement), or ``"nonfinite"``
+        (a loss or gradient that is no number: the network is that before it).
+      epoch: the last it was in, from 0.
+      step: of that epoch, from 0, in which the loss or a gradient was not finite.
+      last_loss: the last finite loss of a batch.
+    """
+
+    reason: Literal["finished", "early", "nonfinite"]
+    epoch: int
+    step: int | None
+    last_loss: float
+
+    def __str__(self) -> str:
+        if self.reason == "finished":
+            return f"finished after {self.epoch + 1} epochs"
+        if self.reason == "early":
+            return f"stopped early after {self.epoch + 1} epochs"
+        return (
+            f"loss or gradient not finite in epoch {self.epoch}, step {self.step}; "
+            f"the last finite loss was {self.last_loss:.6g}"
+        )
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Result:
+    """What a training gave.
+
+    Attributes:
+      config: what was trained.
+      split: the rows and feature ranges of each seed; ``split[k].scale(rows)`` gives what
+        the network of the k-th seed takes.
+      history: ``history[seed][name]`` is an array with one number for each epoch that the
+        seed trained through. Names: ``train_loss`` (mean over the epoch, while it was
+        learning), ``validation_loss``, ``auc``, ``learning_rate``, ``saturation`` (the
+        fraction of activations' inputs outside the interval, in validation; NaN if
+        there is no interval), ``seconds`` (of the epoch, for all seeds together).
+      stops: ``stops[seed]`` says why and when it stopped.
+      best_epoch: ``best_epoch[seed]`` is that of the highest AUC; -1 without any.
+    """
+
+    config: TrainConfig
+    split: Split
+    history: dict[int, dict[str, np.ndarray]]
+    stops: dict[int, Stop]
+    best_epoch: dict[int, int]
+    best: Network  # of all seeds, with a leading axis
+    final: Network
+
+    def model(self, seed: int, which: Literal["best", "final"] = "best") -> MLP:
+        """The network of a seed, in evaluation mode.
+
+        ``"best"`` is that of the highest validation AUC, ``"final"`` that of the last step.
+        """
+        if seed not in self.config.seeds:
+            raise KeyError(f"seed must be one of {self.config.seeds}, got {seed!r}")
+        if which not in ("best", "final"):
+            raise ValueError(f"which must be 'best' or 'final', got {which!r}")
+        place = self.config.seeds.index(seed)
+        stacked = self.best if which == "best" else self.final
+        network = jax.tree.map(lambda a: jnp.array(a[place]), stacked)
+        return _model(self.config.network, network)
+
+    def summary(self) -> dict[str, Any]:
+        """For each seed its best epoch and how it ended; for JSON."""
+        return {
+            str(seed): {
+                "best_auc": self._best_auc(seed),
+                "best_epoch": self.best_epoch[seed],
+                "epochs": len(self.history[seed]["auc"]),
+                "stop": dataclasses.asdict(self.stops[seed]),
+            }
+            for seed in self.config.seeds
+        }
+
+    def _best_auc(self, seed: int) -> float | None:
+        epoch = self.best_epoch[seed]
+        return None if epoch < 0 else float(self.history[seed]["auc"][epoch])
+
+    def __repr__(self) -> str:
+        lines = [
+            f"seed {seed}: AUC {best if best is None else format(best, '.4f')} in epoch "
+            f"{self.best_epoch[seed]}; {self.stops[seed]}"
+            for seed in self.config.seeds
+            for best in [self._best_auc(seed)]
+        ]
+        return "\n".join(lines)
+
+
+def _model(config: NetworkConfig, network: Network) -> MLP:
+    # Shapes only: drawing parameters that are replaced at once would be compiled first.
+    model = nnx.eval_shape(lambda: MLP.from_config(config, rngs=nnx.Rngs(0)))
+    params, (mean, var) = network
+    for name in ("first", "hidden", "last"):
+        part = getattr(model, name)
+        part.kernel.set_value(params[name]["kernel"])
+        part.bias.set_value(params[name]["bias"])
+    if model.coeffs is not None:
+        model.coeffs.set_value(params["coeffs"])
+    model.mean.set_value(mean)
+    model.var.set_value(var)
+    model.eval()
+    return model
+
+
+def stops(config: TrainConfig, stopping: Stopping) -> dict[int, Stop]:
+    """Of each seed, after the last epoch."""
+    names: dict[int, Literal["finished", "early", "nonfinite"]] = {
+        _stopping.RUNNING: "finished",
+        _stopping.EARLY: "early",
+        _stopping.NONFINITE: "nonfinite",
+    }
+    found = {}
+    for k, seed in enumerate(config.seeds):
+        reason, epoch, step, last_loss = (leaf[k].item() for leaf in stopping[:4])
+        found[seed] = Stop(
+            names[reason],
+            config.epochs - 1 if reason == _stopping.RUNNING else epoch,
+            step if reason == _stopping.NONFINITE else None,
+            last_loss,
+        )
+    return found

@@ -1,0 +1,53 @@
+"""A random order of ``n`` rows, each entry computed by itself.
+
+``jax.random.permutation`` sorts, twice: on a CPU that took a third of an epoch of a small
+network. A block cipher on the numbers below ``2^bits`` is a permutation of them at the
+cost of some integer arithmetic per entry, with no memory besides the result.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+_ROUNDS = 8  # twice what leaves no trace in the tests
+
+
+def order(key: jax.Array, rows: int) -> jax.Array:
+    """All of ``0 .. rows - 1`` in random order, int32 ``[rows]``.
+
+    A Feistel network on the smallest power of two that is not below ``rows``; what falls
+    outside is enciphered again until it falls inside, which keeps it a permutation.
+    Good for shuffling; the order is not secret.
+
+    >>> sorted(order(jax.random.key(0), 6).tolist())
+    [0, 1, 2, 3, 4, 5]
+
+    Reference: J. Black and P. Rogaway, *Ciphers with arbitrary finite domains*, CT-RSA
+    2002.
+    """
+    bits = max(8, (rows - 1).bit_length())  # with fewer, some orders are more frequent
+    keys = jax.random.bits(key, (_ROUNDS,))
+
+    def again(entries):
+        return jnp.where(entries < rows, entries, _encipher(entries, keys, bits))
+
+    entries = _encipher(jnp.arange(rows, dtype=jnp.uint32), keys, bits)
+    entries = lax.while_loop(lambda e: jnp.any(e >= rows), again, entries)
+    return entries.astype(jnp.int32)
+
+
+def _encipher(entries: jax.Array, keys: jax.Array, bits: int) -> jax.Array:
+    """One half of the bits is changed by a hash of the other, then they swap places."""
+    width, other = bits // 2, bits - bits // 2  # of the high and of the low half
+    high, low = entries >> other, entries & ((1 << other) - 1)
+    for key in keys:
+        high, low = low, (high ^ _hash(low + key)) & ((1 << width) - 1)
+        width, other = other, width
+    return (high << other) | low
+
+
+def _hash(word: jax.Array) -> jax.Array:
+    """Every bit of the result depends on every bit of the word (MurmurHash3)."""
+    word = (word ^ (word >> 16)) * jnp.uint32(0x85EBCA6B)
+    word = (word ^ (word >> 13)) * jnp.uint32(0xC2B2AE35)
+    return word ^ (word >> 16)

@@ -1,0 +1,91 @@
+"""When a seed stops, and why; everything that is remembered for it."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+RUNNING, EARLY, NONFINITE = range(3)
+
+
+class Stopping(NamedTuple):
+    """Scalars, or one entry per seed."""
+
+    reason: jax.Array  # int32: RUNNING, EARLY or NONFINITE
+    epoch: jax.Array  # int32: where it stopped, from 0; -1 while it runs
+    step: jax.Array  # int32: the step whose loss was not finite, from 0; else -1
+    last_loss: jax.Array  # float32: the last finite loss of a batch
+    best_auc: jax.Array  # float32: the highest
+    best_epoch: jax.Array  # int32: where that was; -1 before the first epoch
+    reference: jax.Array  # float32: the AUC of the last improvement
+    waited: jax.Array  # int32: epochs since then
+
+    @property
+    def running(self) -> jax.Array:
+        """Whether the seed is still training."""
+        return self.reason == RUNNING
+
+
+def start() -> Stopping:
+    """Before the first epoch; every array is its own buffer."""
+
+    def integer(value):
+        return jnp.full((), value, jnp.int32)
+
+    def number(value):
+        return jnp.full((), value, jnp.float32)
+
+    worst = -jnp.inf
+    return Stopping(
+        reason=integer(RUNNING),
+        epoch=integer(-1),
+        step=integer(-1),
+        last_loss=number(jnp.nan),
+        best_auc=number(worst),
+        best_epoch=integer(-1),
+        reference=number(worst),
+        waited=integer(0),
+    )
+
+
+def after(
+    before: Stopping,
+    auc: jax.Array,
+    *,
+    completed: jax.Array,
+    epoch: jax.Array,
+    step: jax.Array,
+    last_loss: jax.Array,
+    patience: int,
+    improvement: float,
+) -> Stopping:
+    """After an epoch, which the seed ``completed`` or not; of a stopped seed, no change.
+
+    A NaN is no improvement.
+    """
+    improved = auc > before.reference + improvement
+    waited = jnp.where(improved, 0, before.waited + 1)
+    early = waited >= patience
+    higher = auc > before.best_auc
+    trained = Stopping(
+        reason=jnp.where(early, EARLY, RUNNING),
+        epoch=jnp.where(early, epoch, before.epoch),
+        step=before.step,
+        last_loss=last_loss,
+        best_auc=jnp.where(higher, auc, before.best_auc),
+        best_epoch=jnp.where(higher, epoch, before.best_epoch),
+        reference=jnp.where(improved, auc, before.reference),
+        waited=waited,
+    )
+    failed = before._replace(
+        reason=jnp.full_like(before.reason, NONFINITE),
+        epoch=epoch,
+        step=step,
+        last_loss=last_loss,
+    )
+    return jax.tree.map(
+        lambda t, f, b: jnp.where(completed, t, jnp.where(before.running, f, b)),
+        trained,
+        failed,
+        before,
+    )

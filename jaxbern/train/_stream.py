@@ -1,0 +1,148 @@
+"""An epoch in pieces, for data that stay on the host.
+
+Every seed gets its rows in the same order as with the data on the device, and through
+the same functions. A thread gathers the next piece and sends it while one is used.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+
+from jaxbern.data import Split
+from jaxbern.train import _learner, _passes
+from jaxbern.train._epoch import Data
+from jaxbern.train._learner import Metrics, Rules, Running, Scores, State
+from jaxbern.train._mesh import divide, everywhere, keep_everywhere
+from jaxbern.train._shuffle import order
+
+
+class Piece(NamedTuple):
+    """Some rows of each seed."""
+
+    x: jax.Array | np.ndarray  # float32 [S, rows, d]
+    y: jax.Array | np.ndarray  # uint8 [S, rows]
+
+
+class Streamed:
+    """Trains from rows on the host."""
+
+    def __init__(self, data: Data, *, rules: Rules, mesh: Mesh, device_bytes: int):
+        """At most ``device_bytes`` of rows are on a device, unless two batches are more."""
+        self._x, self._y = np.asanyarray(data.x), np.asanyarray(data.y)
+        self._split, self.keys = data.split, data.keys
+        self._mesh, self._options = mesh, {"rules": rules, "mesh": mesh}
+        none = self._split.train[:, :0]
+        ranges = dataclasses.replace(self._split, train=none, test=none)
+        self._ranges = everywhere(mesh, ranges)
+        row = self._x.shape[1] * self._x.itemsize + self._y.itemsize
+        # Of every seed, one piece that is used and one that arrives.
+        rows = device_bytes // (2 * len(self._split.train) * row)
+        self._train_rows = max(1, rows // rules.batch_size) * rules.batch_size
+        self._test_rows = max(1, rows // rules.eval_rows) * rules.eval_rows
+
+    def run(self, state: State, epoch: int) -> tuple[State, Metrics]:
+        """All seeds one epoch later; ``state`` is used up."""
+        number = np.int32(epoch)
+        count = self._split.train.shape[1]
+        places = np.asarray(_orders(self.keys, number, rows=count))
+        rows = np.take_along_axis(np.asarray(self._split.train), places, axis=1)
+        running = None
+        for piece in self._pieces(rows, self._train_rows):
+            state, running = _train(
+                state, running, self._ranges, piece, **self._options
+            )
+        scores = [
+            _validate(state, self._ranges, piece, **self._options)
+            for piece in self._pieces(np.asarray(self._split.test), self._test_rows)
+        ]
+        labels = everywhere(self._mesh, self._y[self._split.test])
+        return _end(state, running, scores, labels, number, **self._options)
+
+    def _pieces(self, rows: np.ndarray, size: int) -> Iterator[Piece]:
+        """The events at ``rows [S, n]``, ``size`` of each seed at a time."""
+
+        def send(start):
+            part = rows[:, start : start + size]
+            return everywhere(self._mesh, Piece(self._x[part], self._y[part]))
+
+        starts = range(0, rows.shape[1], size)
+        with ThreadPoolExecutor(1) as thread:
+            coming = thread.submit(send, 0)
+            for start in starts[1:]:
+                piece = coming.result()
+                coming = thread.submit(send, start)
+                yield piece
+            yield coming.result()
+
+
+@functools.partial(jax.jit, static_argnames="rows")
+def _orders(keys: jax.Array, epoch: jax.Array, *, rows: int) -> jax.Array:
+    return jax.vmap(lambda key: order(jax.random.fold_in(key, epoch), rows))(keys)
+
+
+_compiled = functools.partial(jax.jit, static_argnames=("rules", "mesh"))
+
+
+@functools.partial(_compiled, donate_argnames=("state", "running"))
+def _train(
+    state: State,
+    running: Running | None,
+    ranges: Split,
+    piece: Piece,
+    *,
+    rules: Rules,
+    mesh: Mesh,
+) -> tuple[State, Running]:
+    """Steps on the rows of a piece."""
+    if running is None:
+        state, running = jax.vmap(_learner.begin)(state)
+
+    def of_seed(state, running, ranges, piece):
+        fetch = functools.partial(_fetch, ranges, mesh)
+        return _passes.train(rules, fetch, piece, state, running)
+
+    after = jax.vmap(of_seed)(state, running, ranges, piece)
+    return keep_everywhere(mesh, after)
+
+
+@_compiled
+def _validate(
+    state: State, ranges: Split, piece: Piece, *, rules: Rules, mesh: Mesh
+) -> Scores:
+    def of_seed(state, ranges, piece):
+        fetch = functools.partial(_fetch, ranges, mesh)
+        return _passes.validate(rules, fetch, piece, state)
+
+    return keep_everywhere(mesh, jax.vmap(of_seed)(state, ranges, piece))
+
+
+@functools.partial(_compiled, donate_argnames="state")
+def _end(
+    state: State,
+    running: Running,
+    scores: list[Scores],
+    labels: jax.Array,
+    epoch: jax.Array,
+    *,
+    rules: Rules,
+    mesh: Mesh,
+) -> tuple[State, Metrics]:
+    whole = Scores(
+        jnp.concatenate([part.margins for part in scores], axis=1),
+        _learner.total([part.loss for part in scores]),
+        _learner.total([part.saturation for part in scores]),
+    )
+    end = functools.partial(_learner.end, rules, epoch=epoch)
+    return keep_everywhere(mesh, jax.vmap(end)(state, running, whole, labels))
+
+
+def _fetch(ranges: Split, mesh: Mesh, piece: Piece) -> tuple[jax.Array, jax.Array]:
+    x, y = divide(mesh, piece)
+    return ranges.scale(x), y
