@@ -14,9 +14,21 @@ EXPERIMENTS = {
         "experiments.bench",
         "time forward and both gradients against other ways to write them",
     ),
+    "data": (
+        "experiments.data.cli",
+        "what data there are; fetch, convert, draw and time them",
+    ),
     "gpu": (
         "experiments.gpu.cli",
         "compile for named GPUs without one: registers, instructions, roofline",
+    ),
+    "network": (
+        "experiments.network.cli",
+        "memory, traffic and time of a whole training step, beside ReLU's",
+    ),
+    "training": (
+        "experiments.training.cli",
+        "the training engine: times, beside PyTorch, AUC on HIGGS, kill and resume",
     ),
 }
 

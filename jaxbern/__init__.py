@@ -1,12 +1,32 @@
 """Learnable Bernstein-polynomial activations for JAX."""
 
+import importlib
+from types import ModuleType
+
 from jaxbern import initializers as initializers
 from jaxbern import linen as linen
 from jaxbern import poly as poly
 from jaxbern._dispatch import explain as explain
 from jaxbern._dispatch import implementation as implementation
 from jaxbern._layer import BernsteinAct as BernsteinAct
+from jaxbern._mlp import MLP as MLP
 from jaxbern._operator import bernstein as bernstein
+from jaxbern._operator import bernstein_norm as bernstein_norm
 from jaxbern._saturation import saturation as saturation
 from jaxbern._version import __version__ as __version__
 from jaxbern.kernels.autotune import autotune as autotune
+
+# Imported when they are first used: a user of the activation alone does not wait.
+_ON_DEMAND = ("data", "metrics", "optim", "train")
+
+
+def __getattr__(name: str) -> ModuleType:
+    """``jb.data`` and its like, imported on first use."""
+    if name in _ON_DEMAND:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """All names, imported or not."""
+    return sorted({*globals(), *_ON_DEMAND})

@@ -13,7 +13,8 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 @jax.numpy_dtype_promotion("standard")  # a reader has JAX's defaults
 @jax.numpy_rank_promotion("allow")
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
-def test_block(number):
+def test_block(number, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write a file
     names: dict = {}
     exec(
         compile(BLOCKS[number], f"README.md, Python block {number + 1}", "exec"), names
