@@ -1,0 +1,94 @@
+"""The cells of the paper's grid: 448 of them, three seeds each."""
+
+import dataclasses
+import itertools
+
+from jaxbern.train import NetworkConfig
+
+FEATURES = {"higgs": 28, "susy": 18}
+FIXED = ("relu", "leaky_relu", "selu", "gelu")
+DEGREES = (3, 9, 15, 25)
+ACTIVATIONS = (*FIXED, *(f"bernstein:{degree}" for degree in DEGREES))
+WIDTHS = (16, 32, 128, 256)
+RESIDUAL_DEPTHS = (5, 15, 50, 100, 150)
+PLAIN_DEPTHS = (5, 15)
+SEEDS = (0, 1, 2)
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Cell:
+    """One network on one data set.
+
+    Attributes:
+      dataset: ``"higgs"`` or ``"susy"``: the columns, whichever events fill them.
+      residual: with skips or plain.
+      depth: hidden layers.
+      width: neurons in each.
+      activation: ``"relu"``, ``"leaky_relu"``, ``"selu"``, ``"gelu"`` or
+        ``"bernstein:N"`` of degree N.
+
+    >>> cell = Cell("higgs", True, 5, 16, "bernstein:9")
+    >>> cell.name
+    'higgs-residual-5x16-bernstein9'
+    >>> cell.parameters, cell.degree
+    (2386, 9)
+    """
+
+    dataset: str
+    residual: bool
+    depth: int
+    width: int
+    activation: str
+
+    @property
+    def degree(self) -> int | None:
+        """Of the Bernstein polynomials; None for the other activations."""
+        _, _, degree = self.activation.partition(":")
+        return int(degree) if degree else None
+
+    @property
+    def kind(self) -> str:
+        """``"residual"`` or ``"plain"``."""
+        return "residual" if self.residual else "plain"
+
+    @property
+    def name(self) -> str:
+        """Unique, and fit to be the name of a directory."""
+        activation = self.activation.replace(":", "")
+        return f"{self.dataset}-{self.kind}-{self.depth}x{self.width}-{activation}"
+
+    @property
+    def network(self) -> NetworkConfig:
+        """Options of the network."""
+        activation, _, degree = self.activation.partition(":")
+        return NetworkConfig(
+            FEATURES[self.dataset],
+            self.depth,
+            self.width,
+            activation=activation,
+            residual=self.residual,
+            **({"degree": int(degree)} if degree else {}),
+        )
+
+    @property
+    def parameters(self) -> int:
+        """How many there are."""
+        return self.network.parameter_count
+
+
+def paper() -> list[Cell]:
+    """The whole grid.
+
+    >>> len(paper())
+    448
+    """
+    shapes = [
+        *itertools.product((True,), RESIDUAL_DEPTHS, WIDTHS),
+        *itertools.product((False,), PLAIN_DEPTHS, WIDTHS),
+    ]
+    return [
+        Cell(dataset, *shape, activation)
+        for dataset in FEATURES
+        for shape in shapes
+        for activation in ACTIVATIONS
+    ]
