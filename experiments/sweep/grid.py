@@ -60,15 +60,16 @@ class Cell:
     @property
     def network(self) -> NetworkConfig:
         """Options of the network."""
-        activation, _, degree = self.activation.partition(":")
-        return NetworkConfig(
+        network = NetworkConfig(
             FEATURES[self.dataset],
             self.depth,
             self.width,
-            activation=activation,
+            activation=self.activation.partition(":")[0],
             residual=self.residual,
-            **({"degree": int(degree)} if degree else {}),
         )
+        if self.degree is None:
+            return network
+        return dataclasses.replace(network, degree=self.degree)
 
     @property
     def parameters(self) -> int:

@@ -7,6 +7,15 @@ import numpy as np
 
 from experiments.sweep.grid import Cell
 
+COLUMNS = (
+    "train_loss",
+    "validation_loss",
+    "auc",
+    "learning_rate",
+    "saturation",
+    "seconds",
+)
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CellResult:
