@@ -1,0 +1,108 @@
+"""The four parts of the grid that the paper makes tables of, and what it compares."""
+
+import dataclasses
+from collections.abc import Iterable
+
+from experiments.sweep.grid import DEGREES, FEATURES, FIXED, Cell, paper
+
+RELU = "relu"
+NAMES = {
+    "relu": "ReLU",
+    "leaky_relu": "Leaky ReLU",
+    "selu": "SELU",
+    "gelu": "GeLU",
+    **{f"bernstein:{degree}": f"DBN n={degree}" for degree in DEGREES},
+}
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Group:
+    """Networks of one data set, all with skips or all without: a table's worth.
+
+    >>> Group("higgs", True).name, Group("susy", False).title
+    ('higgs-residual', 'SUSY, plain')
+    """
+
+    dataset: str
+    residual: bool
+
+    @classmethod
+    def of(cls, cell: Cell) -> "Group":
+        """The group of a cell."""
+        return cls(cell.dataset, cell.residual)
+
+    @property
+    def kind(self) -> str:
+        """``"residual"`` or ``"plain"``."""
+        return "residual" if self.residual else "plain"
+
+    @property
+    def name(self) -> str:
+        """For files and anchors."""
+        return f"{self.dataset}-{self.kind}"
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return f"{self.dataset.upper()}, {self.kind}"
+
+    def cells(self) -> list[Cell]:
+        """Those of the paper's grid."""
+        return [cell for cell in paper() if Group.of(cell) == self]
+
+
+GROUPS = [Group(dataset, residual) for dataset in FEATURES for residual in (True, False)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Metric:
+    """What models are compared by.
+
+    >>> METRICS["auc"].better(0.9, 0.8), METRICS["loss"].better(0.9, 0.8)
+    (True, False)
+    """
+
+    name: str
+    title: str
+    higher: bool
+
+    def better(self, value: float, than: float) -> bool:
+        """Strictly; NaN is better than nothing and nothing is better than NaN."""
+        return value > than if self.higher else value < than
+
+    def best(self, values: Iterable[float]) -> float:
+        """The highest or the lowest."""
+        return max(values) if self.higher else min(values)
+
+
+METRICS = {
+    "auc": Metric("auc", "validation AUC", higher=True),
+    "loss": Metric("loss", "training loss", higher=False),
+}
+
+
+def shapes(cells: Iterable[Cell]) -> list[tuple[int, int]]:
+    """The architectures (depth, width) among cells, in the paper's order."""
+    return sorted({(cell.depth, cell.width) for cell in cells})
+
+
+def degrees(cells: Iterable[Cell]) -> list[int]:
+    """The paper's degrees and any other among the cells."""
+    found = {cell.degree for cell in cells if cell.degree is not None}
+    return sorted(found.union(DEGREES))
+
+
+def activation_name(activation: str) -> str:
+    """For people.
+
+    >>> activation_name("bernstein:9"), activation_name("gelu")
+    ('DBN n=9', 'GeLU')
+    """
+    return NAMES.get(activation, activation.replace("bernstein:", "DBN n="))
+
+
+def activation_order(activation: str) -> tuple[int, int]:
+    """The paper's order: the fixed ones, then by degree."""
+    if activation in FIXED:
+        return FIXED.index(activation), 0
+    return len(FIXED), int(activation.partition(":")[2])
