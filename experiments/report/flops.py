@@ -30,7 +30,7 @@ def event(cell: Cell) -> int:
     """Forward and backward for one event.
 
     >>> event(Cell("higgs", True, 5, 16, "relu"))
-    10496
+    10592
     """
     network = cell.network
     inner = (cell.depth - 1) * cell.width

@@ -51,7 +51,9 @@ class Group:
         return [cell for cell in paper() if Group.of(cell) == self]
 
 
-GROUPS = [Group(dataset, residual) for dataset in FEATURES for residual in (True, False)]
+GROUPS = [
+    Group(dataset, residual) for dataset in FEATURES for residual in (True, False)
+]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,124 @@
+"""Convergence: when a DBN's training loss falls below the final one of ReLU.
+
+The rules are the paper's, which leaves open what a median is once one of the seeds has
+stopped. Here **a seed that has stopped keeps its last loss**: its network does not change
+any more. The median curve then has an entry for every epoch of the longest seed and ends
+at the median of the seeds' final losses; were stopped seeds left out, it would jump
+whenever one stops.
+
+Epochs are counted from 1. Total epochs are the median over the seeds.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from experiments.report.groups import RELU, Group, degrees, shapes
+from experiments.sweep.grid import Cell
+from experiments.sweep.results import CellResult
+
+
+@dataclasses.dataclass(frozen=True)
+class Against:
+    """A DBN of one degree against ReLU of the same architecture.
+
+    Attributes:
+      crossover: the first epoch, from 1, whose median loss is below ReLU's final one;
+        None if there is none.
+      epochs: median over the seeds.
+      change: of the final median loss from ReLU's to the DBN's, in percent of ReLU's.
+    """
+
+    crossover: int | None
+    epochs: float
+    change: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One architecture.
+
+    Attributes:
+      depth, width: of ReLU and of the DBNs.
+      relu_epochs: median over the seeds; None if ReLU is not trained.
+      against: for each degree; None where either is not trained.
+    """
+
+    depth: int
+    width: int
+    relu_epochs: float | None
+    against: dict[int, Against | None]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Curve:
+    """Training loss over the epochs, a number for each epoch of the longest seed."""
+
+    median: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+    epochs: float
+
+    @property
+    def final(self) -> float:
+        """The median of the seeds' last losses."""
+        return float(self.median[-1])
+
+
+def curve(result: CellResult) -> Curve | None:
+    """Of the seeds that completed an epoch; None if none did."""
+    losses = [np.asarray(of["train_loss"], float) for of in result.history.values()]
+    losses = [loss for loss in losses if loss.size]
+    if not losses:
+        return None
+    longest = max(map(len, losses))
+    held = np.stack([np.pad(x, (0, longest - len(x)), mode="edge") for x in losses])
+    return Curve(
+        median=np.median(held, axis=0),
+        lowest=held.min(axis=0),
+        highest=held.max(axis=0),
+        epochs=float(np.median([len(loss) for loss in losses])),
+    )
+
+
+def curves(results: Iterable[CellResult]) -> dict[Cell, Curve]:
+    """Of every cell that has one."""
+    found = {result.cell: curve(result) for result in results}
+    return {cell: own for cell, own in found.items() if own is not None}
+
+
+def table(results: Sequence[CellResult], group: Group) -> list[Row]:
+    """A row for each architecture of the paper, and for any other that was trained."""
+    own = curves(result for result in results if Group.of(result.cell) == group)
+    cells = [*group.cells(), *own]
+    return [_row(group, *shape, own, degrees(cells)) for shape in shapes(cells)]
+
+
+def _row(
+    group: Group, depth: int, width: int, own: dict[Cell, Curve], wanted: Sequence[int]
+) -> Row:
+    def find(activation: str) -> Curve | None:
+        return own.get(Cell(group.dataset, group.residual, depth, width, activation))
+
+    relu = find(RELU)
+    return Row(
+        depth=depth,
+        width=width,
+        relu_epochs=None if relu is None else relu.epochs,
+        against={
+            degree: against(relu, find(f"bernstein:{degree}")) for degree in wanted
+        },
+    )
+
+
+def against(relu: Curve | None, dbn: Curve | None) -> Against | None:
+    """Compare two curves; None if one is missing."""
+    if relu is None or dbn is None:
+        return None
+    below = np.flatnonzero(dbn.median < relu.final)
+    return Against(
+        crossover=int(below[0]) + 1 if below.size else None,
+        epochs=dbn.epochs,
+        change=100 * (dbn.final - relu.final) / relu.final,
+    )
