@@ -1,0 +1,205 @@
+"""Cases of the paper's claims about convergence, activations and cost."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+
+from experiments.report.convergence import Against
+from experiments.report.efficiency_cases import RESIDUAL, place
+from experiments.report.evidence import Evidence
+from experiments.report.groups import GROUPS, METRICS, RELU, Group
+from experiments.report.judging import Case
+from experiments.sweep.grid import DEGREES, FIXED
+
+MEANINGFUL = 1e-3  # the AUC difference below which the paper's trainings stop
+
+
+def crossovers(test: Callable[[float], bool], groups=tuple(GROUPS)) -> Callable:
+    """The crossover epoch as a fraction of ReLU's epochs; never is infinity."""
+
+    def cases(evidence: Evidence) -> Iterator[Case]:
+        for group, row, degree, against in _against(evidence):
+            if group in groups:
+                where = f"{place(group, row)} n={degree}"
+                if against is None or row.relu_epochs is None:
+                    yield Case(where, None)
+                    continue
+                share = (against.crossover or math.inf) / row.relu_epochs
+                yield Case(where, test(share), value=share)
+
+    return cases
+
+
+def higher_degrees_cross(evidence: Evidence) -> Iterator[Case]:
+    """Residual networks of degree 9 and more fall below ReLU's final loss."""
+    for group, row, degree, against in _against(evidence):
+        if group.residual and degree >= 9:
+            where = f"{place(group, row)} n={degree}"
+            yield Case(
+                where, None if against is None else against.crossover is not None
+            )
+
+
+def changes(below: float) -> Callable:
+    """The final loss is lower than ReLU's by more than so many percent."""
+
+    def cases(evidence: Evidence) -> Iterator[Case]:
+        for group, row, degree, against in _against(evidence):
+            where = f"{place(group, row)} n={degree}"
+            if against is None:
+                yield Case(where, None)
+            else:
+                yield Case(where, against.change < below, value=-against.change)
+
+    return cases
+
+
+def earlier_with_degree(evidence: Evidence) -> Iterator[Case]:
+    """Neighbouring degrees: the higher does not cross over later."""
+    for group, rows in evidence.convergence.items():
+        for row in rows:
+            for low, high in itertools.pairwise(DEGREES):
+                a, b = row.against.get(low), row.against.get(high)
+                where = f"{place(group, row)} n={low} to {high}"
+                if a is None or b is None:
+                    yield Case(where, None)
+                else:
+                    first, second = (x.crossover or math.inf for x in (a, b))
+                    yield Case(where, second <= first)
+
+
+def improvement_grows(evidence: Evidence) -> Iterator[Case]:
+    """Residual: n=25 improves on n=3, and 150 layers on 5 layers."""
+    for group in RESIDUAL:
+        rows = {(row.depth, row.width): row for row in evidence.convergence[group]}
+        for (depth, width), row in rows.items():
+            where = f"{place(group, row)} n={DEGREES[0]} to {DEGREES[-1]}"
+            yield _improves(
+                row.against.get(DEGREES[0]), row.against.get(DEGREES[-1]), where
+            )
+            if depth == 5 and (150, width) in rows:
+                for n in DEGREES:
+                    deep = rows[150, width].against.get(n)
+                    where = f"{place(group, row)} to 150x{width}, n={n}"
+                    yield _improves(row.against.get(n), deep, where)
+
+
+def best_is_dbn(evidence: Evidence) -> Iterator[Case]:
+    """In each group the best cell (mean over seeds) by each metric is a DBN."""
+    for group, rows in evidence.intervals.items():
+        trained = {row.cell for row in rows}
+        for name, metric in METRICS.items():
+            where = f"{group.title} ({name})"
+            values = {row.cell: getattr(row, name).mean for row in rows}
+            dbn = [value for cell, value in values.items() if cell.degree is not None]
+            fixed = [value for cell, value in values.items() if cell.degree is None]
+            if not dbn or not fixed:
+                yield Case(where, None)
+                continue
+            first = metric.better(metric.best(dbn), metric.best(fixed))
+            yield Case(where, first, settled=trained.issuperset(group.cells()))
+
+
+def dbn_over_fixed(evidence: Evidence) -> Iterator[Case]:
+    """The best DBN of an architecture has a higher mean AUC than each fixed activation."""
+    for group, rows in evidence.intervals.items():
+        means = {row.cell: row.auc.mean for row in rows}
+        for relu in (cell for cell in group.cells() if cell.activation == RELU):
+            same = {
+                cell.activation: means.get(cell)
+                for cell in group.cells()
+                if (cell.depth, cell.width) == (relu.depth, relu.width)
+            }
+            dbn = [same[f"bernstein:{n}"] for n in DEGREES]
+            known = [value for value in dbn if value is not None]
+            for name in FIXED:
+                where = f"{place(group, relu)} {name}"
+                fixed = same[name]
+                if fixed is None or not known:
+                    yield Case(where, None)
+                else:
+                    higher = max(known) > fixed
+                    yield Case(where, higher, settled=higher or None not in dbn)
+
+
+def smooth_like_relu(evidence: Evidence) -> Iterator[Case]:
+    """No other fixed activation has a mean AUC meaningfully above ReLU's best."""
+    for group, rows in evidence.intervals.items():
+        trained = {row.cell for row in rows}
+        for name in FIXED[1:]:
+            best = {
+                activation: max(
+                    (r.auc.mean for r in rows if r.cell.activation == activation),
+                    default=None,
+                )
+                for activation in (RELU, name)
+            }
+            own, relu = best[name], best[RELU]
+            where = f"{group.title} {name}"
+            if own is None or relu is None:
+                yield Case(where, None)
+                continue
+            needed = [c for c in group.cells() if c.activation in (RELU, name)]
+            settled = trained.issuperset(needed)
+            yield Case(where, own - relu <= MEANINGFUL, settled, own - relu)
+
+
+def epoch_costs(at_most: float) -> Callable:
+    """Time of an epoch, as a multiple of ReLU's."""
+
+    def cases(evidence: Evidence) -> Iterator[Case]:
+        for group, rows in evidence.runtime.items():
+            for row in rows:
+                for n in DEGREES:
+                    dbn, where = row.dbn.get(n), f"{place(group, row)} n={n}"
+                    if row.relu is None or dbn is None:
+                        yield Case(where, None)
+                    else:
+                        ratio = dbn.per_epoch / row.relu.per_epoch
+                        yield Case(where, ratio <= at_most, value=ratio)
+
+    return cases
+
+
+def large_is_faster(evidence: Evidence) -> Iterator[Case]:
+    """Total time of n=9 below ReLU's, for the four networks that the paper names."""
+    group = Group("higgs", True)
+    for row in evidence.runtime[group]:
+        if row.depth in (100, 150) and row.width in (128, 256):
+            dbn = row.dbn.get(9)
+            if row.relu is None or dbn is None:
+                yield Case(place(group, row), None)
+            else:
+                ratio = dbn.seconds / row.relu.seconds
+                yield Case(place(group, row), ratio < 1, value=ratio)
+
+
+def memory(at_most: float) -> Callable:
+    """Of 150x256, as a multiple of ReLU's."""
+
+    def cases(evidence: Evidence) -> Iterator[Case]:
+        for group in RESIDUAL:
+            for row in evidence.runtime[group]:
+                if (row.depth, row.width) == (150, 256):
+                    for n in DEGREES:
+                        dbn, where = row.dbn.get(n), f"{place(group, row)} n={n}"
+                        if not (row.relu and row.relu.memory and dbn and dbn.memory):
+                            yield Case(where, None)
+                        else:
+                            ratio = dbn.memory / row.relu.memory
+                            yield Case(where, ratio <= at_most, value=ratio)
+
+    return cases
+
+
+def _improves(low: Against | None, high: Against | None, where: str) -> Case:
+    if low is None or high is None:
+        return Case(where, None)
+    return Case(where, high.change < low.change)
+
+
+def _against(evidence: Evidence):
+    for group, rows in evidence.convergence.items():
+        for row in rows:
+            for degree in DEGREES:
+                yield group, row, degree, row.against.get(degree)
