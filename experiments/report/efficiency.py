@@ -36,6 +36,7 @@ class Row:
       relu_value: the metric of its best seed; None if it is not trained.
       qualifying: how many DBN models are better, for each degree.
       best: the smallest of them; None if there is none.
+      compared: DBN models of the group that are trained.
       untrained: DBN models of the group that are not trained; each might qualify.
       final: whether those could not change the best DBN, having more parameters. If not,
         the efficiency can only become higher.
@@ -47,6 +48,7 @@ class Row:
     relu_value: float | None
     qualifying: dict[int, int]
     best: Best | None
+    compared: int
     untrained: int = 0
     final: bool = True
 
@@ -109,6 +111,7 @@ def _row(
         relu_value=baseline,
         qualifying=counts,
         best=best,
+        compared=len(dbn),
         untrained=len(missing) * len(SEEDS),
         final=all(best and cell.parameters >= best.parameters for cell in missing),
     )

@@ -6,7 +6,6 @@ from experiments.report.efficiency import Row
 from experiments.report.evidence import Evidence
 from experiments.report.groups import GROUPS, METRICS, Group
 from experiments.report.judging import Case
-from experiments.sweep.grid import SEEDS
 
 RESIDUAL = [group for group in GROUPS if group.residual]
 DEEP = 50  # the paper's "deep" networks begin here
@@ -80,18 +79,15 @@ def susy_over_higgs(evidence: Evidence) -> Iterator[Case]:
 def most_qualify(evidence: Evidence) -> Iterator[Case]:
     """More than half of the DBN models are better than the best ReLU; AUC, residual."""
     for group in RESIDUAL:
-        dbn = sum(cell.degree is not None for cell in group.cells())
-        half = dbn * len(SEEDS) / 2
         for row in evidence.efficiency[group, "auc"]:
-            trained = 2 * half - row.untrained
-            if row.relu_value is None or trained <= 0:
+            if row.relu_value is None or not row.compared:
                 yield Case(place(group, row), None)
                 continue
+            half = (row.compared + row.untrained) / 2
             yield Case(
                 place(group, row),
-                row.total > trained / 2,
+                row.total > row.compared / 2,
                 settled=row.total > half or row.total + row.untrained <= half,
-                value=row.total / trained,
             )
 
 
@@ -105,10 +101,13 @@ def _above(row: Row, percent: float, where: str) -> Case:
 
 
 def _not_below(row: Row, other: Row, where: str) -> Case:
-    """Efficiencies can only rise with more cells, which settles some of the cases."""
+    """To the printed digit.
+
+    Efficiencies can only rise with more cells, which settles some of the cases.
+    """
     if row.efficiency is None or other.efficiency is None:
         return Case(where, None)
-    true = row.efficiency >= other.efficiency
+    true = round(row.efficiency, 1) >= round(other.efficiency, 1)
     return Case(where, true, settled=other.final if true else row.final)
 
 

@@ -61,7 +61,7 @@ def judge(
       quantifier: of how many cases it speaks.
       cases: all of them, known or not.
       show: prints the value of a case.
-      extreme: which value to tell (``max``, ``min``, ``statistics.median``).
+      extreme: which value to tell: ``max``, ``min`` or ``statistics.median``.
     """
     settled = [case.true for case in cases if case.settled and case.true is not None]
     known = [case for case in cases if case.true is not None]
@@ -110,4 +110,4 @@ def _told(valued: Sequence[Case], show, extreme) -> str:
     if extreme is statistics.median:
         return f"median {show(value)}"
     where = next(case.where for case in valued if case.value == value)
-    return f"best {show(value)} at {where}"
+    return f"{'highest' if extreme is max else 'lowest'} {show(value)} at {where}"

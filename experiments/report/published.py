@@ -6,7 +6,7 @@ from pathlib import Path
 
 from experiments.report import convergence, efficiency, runtime
 from experiments.report.groups import Group, Metric
-from experiments.sweep.grid import DEGREES
+from experiments.sweep.grid import DEGREES, SEEDS
 
 FOLDER = Path(__file__).parent / "paper"
 Lines = list[dict[str, str]]
@@ -34,9 +34,14 @@ def efficiency_table(group: Group, metric: Metric) -> list[efficiency.Row]:
                 degree=int(line["dbn_degree"]),
                 value=float(line[f"dbn_{metric.name}"]),
             ),
+            compared=_dbn_models(group),
         )
         for line in _lines(f"efficiency_{group.dataset}_{group.kind}_{metric.name}")
     ]
+
+
+def _dbn_models(group: Group) -> int:
+    return len(SEEDS) * sum(cell.degree is not None for cell in group.cells())
 
 
 def convergence_table(group: Group) -> list[convergence.Row]:

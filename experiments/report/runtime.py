@@ -16,6 +16,8 @@ from experiments.report.models import models
 from experiments.sweep.grid import Cell
 from experiments.sweep.results import CellResult
 
+MEASURED = ("seconds", "epochs", "per_epoch", "memory")
+
 
 @dataclasses.dataclass(frozen=True)
 class Runtime:
