@@ -93,7 +93,7 @@ def _numbers(quantifier, cases, known, show, extreme) -> str:
     count = sum(bool(case.true) for case in known)
     text = f"{count} of {len(known)}"
     if len(known) < len(cases):
-        text += f" known cases ({len(cases)} in all)"
+        text += f" known cases, {len(cases)} in all"
     valued = [case for case in known if case.value is not None]
     if extreme and valued:
         text += f"; {_told(valued, show, extreme)}"

@@ -1,0 +1,159 @@
+"""Where the numbers come from: events, rules, machines, and what must be said first."""
+
+import dataclasses
+import json
+from collections.abc import Iterable, Sequence
+
+from experiments.report.groups import GROUPS, Group, activation_name, shapes
+from experiments.report.models import diverged
+from experiments.sweep.grid import ACTIVATIONS, Cell, paper
+from experiments.sweep.results import CellResult
+from experiments.sweep.store import Reading
+from jaxbern.data._published import SETS
+
+SIMULATED = "collider"
+DONE, NOT_TRAINED = "trained", "not trained"
+_RULES = ("epochs", "batch_size", "learning_rate", "stop_patience")
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Source:
+    """The events of a data set, the rules of training on them, and how many cells."""
+
+    dataset: str
+    source: str
+    events: int
+    fingerprint: str
+    rules: str
+    cells: int
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the events are not the published ones."""
+        return self.source.startswith(SIMULATED)
+
+    @property
+    def published_events(self) -> int:
+        """How many the paper trained on and validated with."""
+        return SETS[self.dataset].rows
+
+
+def sources(results: Iterable[CellResult]) -> list[Source]:
+    """One for each data set, or more if cells are not of the same kind."""
+    counts: dict[tuple[str, str, int, str, str], int] = {}
+    for result in results:
+        about = result.about
+        config = about.get("config", {})
+        key = (
+            result.cell.dataset,
+            str(about.get("source", "unknown")),
+            int(about.get("events", 0)),
+            str(about.get("fingerprint", "unknown")),
+            json.dumps({name: config.get(name) for name in _RULES}),
+        )
+        counts[key] = counts.get(key, 0) + 1
+    return [Source(*key, count) for key, count in sorted(counts.items())]
+
+
+def rules_text(source: Source) -> str:
+    """In a line."""
+    rules = json.loads(source.rules)
+    return ", ".join(f"{name.replace('_', ' ')} {rules[name]}" for name in _RULES)
+
+
+def caveats(results: Sequence[CellResult]) -> list[str]:
+    """What a reader must know before any number, one sentence or two each."""
+    found = []
+    own = sources(results)
+    simulated = sorted({s.dataset.upper() for s in own if s.simulated})
+    if simulated:
+        found.append(
+            f"The events of {' and '.join(simulated)} are simulated: a toy with the same "
+            "columns, not the published data set. The paper's numbers, printed beside ours, "
+            "are of the full published data sets. Only trends can be compared."
+        )
+    fewer = [s for s in own if not s.simulated and s.events < s.published_events]
+    if fewer:
+        parts = [
+            f"{s.events:,} of {s.published_events:,} events of {s.dataset.upper()}"
+            for s in fewer
+        ]
+        found.append(
+            f"Trained on {' and '.join(parts)}. The paper's numbers, printed beside ours, "
+            "are of the full data sets."
+        )
+    for dataset in sorted({s.dataset for s in own}):
+        if sum(s.dataset == dataset for s in own) > 1:
+            found.append(
+                f"Cells of {dataset.upper()} were trained on different events or by "
+                "different rules, and are compared all the same: see below where the "
+                "numbers come from."
+            )
+    lost = diverged(results)
+    if lost:
+        names = ", ".join(f"{cell.name} (seed {seed})" for cell, seed in lost[:5])
+        more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
+        found.append(
+            "A loss or gradient was no finite number, which ended the training, in "
+            f"{names}{more}. Epochs before that count."
+        )
+    return found
+
+
+def environments(results: Iterable[CellResult]) -> dict[str, list[str]]:
+    """The values that each entry of the cells' environments has, but for the host."""
+    found: dict[str, set[str]] = {}
+    for result in results:
+        for name, value in result.about.get("environment", {}).items():
+            if name != "host" and value not in (None, ""):
+                found.setdefault(name, set()).add(str(value))
+    return {name: sorted(values) for name, values in found.items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Coverage:
+    """Which cells of a group are there: ``states[shape][activation]``."""
+
+    group: Group
+    states: dict[tuple[int, int], dict[str, str]]
+
+
+def coverage(reading: Reading) -> list[Coverage]:
+    """Of every group of the paper's grid."""
+    states = dict.fromkeys((cell.name for cell in paper()), NOT_TRAINED)
+    for word in ("damaged", "running", "failed"):
+        states |= {name: word for name, _ in getattr(reading, word)}
+    states |= {result.cell.name: DONE for result in reading.results}
+    return [
+        Coverage(
+            group,
+            {
+                shape: {
+                    activation: states[
+                        Cell(group.dataset, group.residual, *shape, activation).name
+                    ]
+                    for activation in ACTIVATIONS
+                }
+                for shape in shapes(group.cells())
+            },
+        )
+        for group in GROUPS
+    ]
+
+
+def missing_lines(reading: Reading) -> list[str]:
+    """A line for each architecture of the grid that lacks cells, and for each problem."""
+    lines = []
+    for covered in coverage(reading):
+        for (depth, width), states in covered.states.items():
+            lacking = [name for name, state in states.items() if state != DONE]
+            if len(lacking) == len(states):
+                names = "all"
+            else:
+                names = ", ".join(activation_name(name) for name in lacking)
+            if lacking:
+                lines.append(f"{covered.group.title} {depth}x{width}: {names}")
+    for word in ("damaged", "failed", "running"):
+        for name, reason in getattr(reading, word):
+            lines.append(f"{name} is {word}: {reason}")
+    return lines
