@@ -26,6 +26,18 @@ EXPERIMENTS = {
         "experiments.network.cli",
         "memory, traffic and time of a whole training step, beside ReLU's",
     ),
+    "plan": (
+        "experiments.sweep.plan",
+        "what a sweep would take: cells, parameters, memory on a card, time",
+    ),
+    "report": (
+        "experiments.report.cli",
+        "the paper's tables and figures from a sweep, beside the paper's numbers",
+    ),
+    "sweep": (
+        "experiments.sweep.cli",
+        "train a part of the paper's grid, or all of it; killed, it goes on",
+    ),
     "training": (
         "experiments.training.cli",
         "the training engine: times, beside PyTorch, AUC on HIGGS, kill and resume",

@@ -7,23 +7,28 @@
 | ``failed/NAME.json`` | what went wrong in one that could not be trained |
 | ``damaged/NAME-N/`` | files that were set aside, with the reason |
 | ``sweeps/*.json`` | which cells were asked for |
+| ``settings/*.json`` | what all cells share (:mod:`experiments.sweep.settings`) |
+| ``compiled/`` | programs (:mod:`experiments.sweep.compiled`); may be removed |
 """
 
 import contextlib
 import dataclasses
+import hashlib
 import json
+import os
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jaxbern as jb
-from experiments.sweep import record
+from experiments.sweep import claims, record
+from experiments.sweep.grid import Cell
 from experiments.sweep.results import CellResult
 
 CELLS, RUNNING, FAILED = "cells", "running", "failed"
-DAMAGED, SWEEPS = "damaged", "sweeps"
+DAMAGED, SWEEPS, COMPILED = "damaged", "sweeps", "compiled"
 
 
 class Unfinished(NamedTuple):
@@ -83,7 +88,7 @@ def read(root: Path, *, thorough: bool = False) -> Reading:
     ]
     seen |= {name for name, _ in failed}
     running = [
-        Unfinished(name, "begun, not completed")
+        Unfinished(name, claims.describe(root / RUNNING / name))
         for name in _names(root / RUNNING)
         if name not in seen
     ]
@@ -122,6 +127,71 @@ def write(
     return cells / name
 
 
+def completed(root: Path, cell: Cell) -> CellResult | None:
+    """The result of a cell; None if it is not there.
+
+    Raises:
+      Damaged: its files have changed.
+    """
+    directory = Path(root) / CELLS / cell.name
+    return record.read(directory, thorough=True) if directory.exists() else None
+
+
+def set_aside(root: Path, path: Path, reason: str) -> Path:
+    """Move a directory to ``damaged``, and say there why; only for who has the claim."""
+    numbers = (f"{path.name}-{n}" for n in range(1, 1_000_000))
+    place = next(place for n in numbers if not (place := root / DAMAGED / n).exists())
+    place.parent.mkdir(exist_ok=True)
+    path.rename(place)
+    (place / "reason.txt").write_text(reason + "\n")
+    return place
+
+
+def remove(root: Path, path: Path) -> None:
+    """Remove a directory: gone in one step, whatever happens meanwhile."""
+    doomed = root / f".removed-{uuid.uuid4().hex[:12]}"
+    with contextlib.suppress(FileNotFoundError):
+        path.rename(doomed)
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def remove_remains(root: Path) -> None:
+    """Remove what processes that were killed were writing or removing.
+
+    Not what is younger than an hour: its process may live.
+    """
+    hour = 3600
+    young = root / f".removed-{uuid.uuid4().hex[:12]}"
+    young.mkdir()
+    now = young.stat().st_mtime  # by the clock of the file system
+    young.rmdir()
+    for path in (*root.glob(".removed-*"), *(root / CELLS).glob(".*")):
+        with contextlib.suppress(OSError):
+            if now - path.stat().st_mtime > hour:
+                shutil.rmtree(path)
+
+
+def write_failure(root: Path, cell: Cell, failure: Mapping[str, Any]) -> None:
+    """Note what went wrong in a cell; ``failure["error"]`` is that in a line."""
+    path = root / FAILED / f"{cell.name}.json"
+    path.parent.mkdir(exist_ok=True)
+    _write_whole(path, json.dumps(failure, indent=1) + "\n")
+
+
+def forget_failure(root: Path, cell: Cell) -> None:
+    """The cell is well now."""
+    (root / FAILED / f"{cell.name}.json").unlink(missing_ok=True)
+
+
+def ask(root: Path, cells: Iterable[Cell], about: Mapping[str, Any]) -> None:
+    """Note which cells a sweep is asked for, once for the same cells."""
+    names = sorted(cell.name for cell in cells)
+    digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
+    path = root / SWEEPS / f"{digest}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write_whole(path, json.dumps({**about, "cells": names}, indent=1) + "\n")
+
+
 def asked(root: Path) -> list[str]:
     """The names of the cells that sweeps were asked for."""
     names: set[str] = set()
@@ -139,6 +209,15 @@ def _rename(new: Path, place: Path) -> None:
         if place.exists():
             raise FileExistsError(f"{place} is completed already") from problem
         raise
+
+
+def _write_whole(path: Path, text: str) -> None:
+    new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}")
+    try:
+        new.write_text(text)
+        os.replace(new, path)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def _names(directory: Path) -> list[str]:

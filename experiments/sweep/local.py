@@ -1,0 +1,135 @@
+"""Cells one after another in this process, or some at a time, in threads.
+
+Threads share what JAX has compiled, and compile one cell while another is trained.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+
+import jax
+
+from experiments.sweep.progress import Progress
+from experiments.sweep.training import Job, Outcome, train
+
+RETRY_SECONDS = 1.0  # to look again at a cell that another process has
+
+
+def run(jobs: Sequence[Job], progress: Progress, *, at_once: int) -> list[Outcome]:
+    """Train all cells; returns when none is left that another process trains.
+
+    With several devices that are no processors, each thread has its own.
+
+    Raises:
+      KeyboardInterrupt: Ctrl-C; the cells that were trained have their checkpoints.
+      DiskFull: there is no room.
+    """
+    sweep = _Sweep(jobs, progress)
+    devices = jax.local_devices()
+    threads = [
+        threading.Thread(
+            target=sweep.work, args=[[devices[k % len(devices)]]], daemon=True
+        )
+        for k in range(at_once)
+    ]
+    with _Terminate():
+        for thread in threads:
+            thread.start()
+        _wait(threads, sweep.stop)
+    if sweep.problem is not None:
+        raise sweep.problem
+    if sweep.stop.is_set():
+        raise KeyboardInterrupt
+    return sweep.outcomes
+
+
+def default_at_once(on_processor: int) -> int:
+    """How many cells at a time: so many on processors, else one for each device."""
+    devices = jax.local_devices()
+    if devices[0].platform == "cpu":
+        return max(1, min(on_processor, os.cpu_count() or 1))
+    return len(devices)
+
+
+class _Sweep:
+    """What the threads share."""
+
+    def __init__(self, jobs: Sequence[Job], progress: Progress):
+        self.stop = threading.Event()
+        self.outcomes: list[Outcome] = []
+        self.problem: BaseException | None = None
+        self._waiting, self._progress = deque(jobs), progress
+        self._not_before: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def work(self, devices: Sequence[jax.Device]) -> None:
+        """Take one cell after another."""
+        try:
+            while not self.stop.is_set() and (job := self._next()) is not None:
+                outcome = train(
+                    job, stop=self.stop, watch=self._progress.epoch, devices=devices
+                )
+                self._took(job, outcome)
+        except BaseException as problem:
+            self.problem = self.problem or problem
+            self.stop.set()
+
+    def _next(self) -> Job | None:
+        """The first cell that is not, as far as is known, with another process."""
+        while not self.stop.is_set():
+            with self._lock:
+                if not self._waiting:
+                    return None
+                now = time.monotonic()
+                for job in self._waiting:
+                    if self._not_before.get(job.cell.name, now) <= now:
+                        self._waiting.remove(job)
+                        return job
+            self.stop.wait(RETRY_SECONDS / 4)
+        return None
+
+    def _took(self, job: Job, outcome: Outcome) -> None:
+        with self._lock:
+            if outcome.kind == "busy":
+                self._not_before[job.cell.name] = time.monotonic() + RETRY_SECONDS
+                self._waiting.append(job)
+            elif outcome.kind != "stopped":
+                self.outcomes.append(outcome)
+        self._progress.outcome(outcome)
+
+
+def _wait(threads: Sequence[threading.Thread], stop: threading.Event) -> None:
+    """Until all have ended; the first Ctrl-C asks them to, the second does not wait."""
+    while any(thread.is_alive() for thread in threads):
+        try:
+            for thread in threads:
+                thread.join(0.1)
+        except KeyboardInterrupt:
+            if stop.is_set():
+                os._exit(130)  # as good as a kill, which a store survives
+            stop.set()
+            print(
+                "\nCtrl-C: the running epochs are finished first; again to stop at once",
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+class _Terminate:
+    """Inside ``with``, SIGTERM acts like Ctrl-C: job arrays send it before a kill."""
+
+    def __enter__(self) -> None:
+        self._previous = None
+        if threading.current_thread() is threading.main_thread():
+            self._previous = signal.signal(signal.SIGTERM, self._raise)
+
+    def __exit__(self, *exception) -> None:
+        if self._previous is not None:
+            signal.signal(signal.SIGTERM, self._previous)
+
+    def _raise(self, number, frame) -> None:
+        raise KeyboardInterrupt

@@ -1,0 +1,161 @@
+"""``run``: a sweep, from its options to its outcomes."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import jaxbern as jb
+from experiments.sweep import compiled, events, local, order, settings, store
+from experiments.sweep.grid import Cell
+from experiments.sweep.presets import PRESETS
+from experiments.sweep.progress import Progress, wanted
+from experiments.sweep.select import Filter
+from experiments.sweep.training import Job, Outcome, outcome
+
+DEFAULT_STORE = Path("results", "sweep")
+Executor = Literal["local", "ray"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """What a sweep did.
+
+    Attributes:
+      root: the store.
+      outcomes: of every cell that was asked for.
+      damaged: what was damaged, was set aside and trained again.
+    """
+
+    root: Path
+    outcomes: list[Outcome]
+    damaged: list[store.Unfinished]
+
+    @property
+    def failed(self) -> list[Outcome]:
+        """The cells that did not go well."""
+        return [each for each in self.outcomes if each.kind != "done"]
+
+    def __str__(self) -> str:
+        done = len(self.outcomes) - len(self.failed)
+        lines = [f"{done} of {len(self.outcomes)} cells completed, in {self.root}"]
+        lines += [f"  {each.cell.name}: {each.text}" for each in self.failed]
+        return "\n".join(lines)
+
+
+@dataclasses.dataclass(frozen=True)
+class Sweep:
+    """What to sweep over.
+
+    Attributes:
+      preset: a name of :data:`experiments.sweep.presets.PRESETS`.
+      part: which of its cells.
+      source: of the events, as :func:`experiments.sweep.events.load` takes it; if not
+        given, the preset's.
+      rows: how many events; if not given, the preset's.
+      training: options of :class:`jb.train.TrainConfig` that differ from the preset's.
+      shard: ``(i, N)``: only the i-th of N parts of about the same cost, from 1.
+    """
+
+    preset: str = "demo"
+    part: Filter = dataclasses.field(default_factory=Filter)
+    source: str | None = None
+    rows: int | None = None
+    training: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    shard: tuple[int, int] | None = None
+
+    @property
+    def cells(self) -> list[Cell]:
+        """In the order in which they are trained."""
+        config = jb.train.TrainConfig(_ANY, **self.options)
+        size = {"batch": config.batch_size, "epochs": config.epochs}
+        cells = order.ordered(self.part.of(PRESETS[self.preset].cells()), **size)
+        return order.shard(cells, *self.shard, **size) if self.shard else cells
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of the training, but for the network."""
+        return {**PRESETS[self.preset].training, **self.training}
+
+    def config(self, cell: Cell) -> jb.train.TrainConfig:
+        """Of the training of a cell."""
+        return jb.train.TrainConfig(cell.network, **self.options)
+
+    def load(self) -> dict[str, events.Events]:
+        """The events of each data set."""
+        preset = PRESETS[self.preset]
+        datasets = dict.fromkeys(cell.dataset for cell in self.cells)
+        same = self.source is None or self.source == preset.source
+        rows = self.rows if self.rows is not None or not same else preset.rows
+        source = self.source or preset.source
+        return {name: events.load(name, source, rows) for name in datasets}
+
+
+_ANY = jb.train.NetworkConfig(1, 1, 1)
+
+
+def run(
+    sweep: Sweep,
+    *,
+    root: Path = DEFAULT_STORE,
+    executor: Executor = "local",
+    at_once: int | None = None,
+    keep_compiled: bool = True,
+    live: bool | None = None,
+    callbacks: Sequence[jb.train.Callback] = (),
+    ray_options: Mapping[str, Any] | None = None,
+) -> Summary:
+    """Train the cells that are not completed, and go on with those that were begun.
+
+    Args:
+      sweep: which.
+      root: the store.
+      executor: ``"local"``, in this process, or ``"ray"``.
+      at_once: cells at a time in this process; if not given, the preset's number on
+        processors, else one for each device.
+      keep_compiled: keep compiled programs in the store.
+      live: show bars; if not given, on a terminal only.
+      callbacks: of each training.
+      ray_options: those of :func:`experiments.sweep.on_ray.run`.
+
+    Raises:
+      OtherSettings: the store is of other settings.
+      DiskFull: there is no room.
+      KeyboardInterrupt: after Ctrl-C; a second sweep goes on.
+    """
+    root = Path(root).resolve()
+    cells, loaded = sweep.cells, sweep.load()
+    configs = {cell.name: sweep.config(cell) for cell in cells}
+    shared = {
+        k: v for k, v in configs[cells[0].name].to_dict().items() if k != "network"
+    }
+    settings.agree(root, shared, loaded)
+    reading = store.read(root, thorough=True)
+    settings.check_results(root, reading.results, configs)
+    store.remove_remains(root)
+    store.ask(root, cells, {"preset": sweep.preset})
+    names = {cell.name for cell in cells}
+    found = [outcome(each) for each in reading.results if each.cell.name in names]
+    damaged = [each for each in reading.damaged if each.name in names]
+    done = {each.cell for each in found}
+    about = {"preset": sweep.preset, "executor": executor}
+    jobs = [
+        Job(root, cell, configs[cell.name], loaded[cell.dataset], about, callbacks)
+        for cell in cells
+        if cell not in done
+    ]
+    costs = {cell: order.cost(cell) for cell in cells}
+    programs = root / store.COMPILED if keep_compiled else None
+    with Progress(costs, shared["epochs"], live=wanted(live)) as progress:
+        progress.found(found)
+        for each in damaged:
+            progress.say(f"{each.name} is damaged: {each.reason}; it is trained again")
+        if executor == "local":
+            at_once = at_once or local.default_at_once(PRESETS[sweep.preset].jobs)
+            with compiled.kept(programs):
+                trained = local.run(jobs, progress, at_once=at_once)
+        else:
+            from experiments.sweep import on_ray
+
+            trained = on_ray.run(jobs, progress, programs, **(ray_options or {}))
+    return Summary(root, found + trained, damaged)
