@@ -89,6 +89,7 @@ def logarithmic(axis: Any) -> None:
     ticker = optional("matplotlib.ticker")
     axis.set_xscale("log")
     axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))
+    axis.tick_params(axis="x", which="both", length=3.5, pad=3.5)
     low, high = axis.get_xlim()
     if high / low < 30:  # at most one power of ten inside: label some in between
         axis.xaxis.set_minor_locator(ticker.LogLocator(subs=(2, 5)))
@@ -114,6 +115,10 @@ def for_page(svg: str, name: str) -> str:
     svg = re.sub(r'(\sid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
     svg = re.sub(r'(<svg[^>]*?)\swidth="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?)\sheight="[^"]*"', r"\1", svg, count=1)
+    # Letters as large in every figure, if there is room.
+    wide = re.search(r'viewBox="0 0 ([\d.]+)', svg)
+    most = 1.55 * float(wide[1]) if wide else 800
+    svg = svg.replace("<svg", f'<svg style="max-width: {most:.0f}px"', 1)
     # The white sheet behind everything is the page's own.
     svg = re.sub(r"fill: #ffffff", "fill: none", svg)
     for variable, value in variables().items():

@@ -216,7 +216,8 @@ def savings(
         "savings",
         "Parameters saved",
         "How many parameters the smallest DBN saves that beats the best ReLU network "
-        "of a size: filled marks are ours, hollow ones the paper's.",
+        "of a size: filled marks are ours, hollow ones the paper's. What is below -30% is "
+        "drawn there.",
         svg,
         "overview",
     )
@@ -225,8 +226,8 @@ def savings(
 def _savings_panel(axis: Any, group: Group, ours, paper) -> None:
     low = -30.0
     for metric, shape, colour in (
-        ("auc", "o", drawing.DBN[2]),
-        ("loss", "s", drawing.FIXED["leaky_relu"]),
+        ("auc", "o", drawing.DBN[3]),
+        ("loss", "s", drawing.DBN[1]),
     ):
         for rows, whose, filled in (
             (paper[group, metric], "paper", False),
@@ -239,12 +240,13 @@ def _savings_panel(axis: Any, group: Group, ours, paper) -> None:
             ]
             axis.plot(
                 [x for x, _ in known], [max(y, low) for _, y in known], shape,
-                markersize=6.5 if filled else 4.5,
+                markersize=(7.5 if metric == "auc" else 5) if filled else 4.5,
                 markerfacecolor=colour if filled else "none",
                 markeredgecolor=colour, markeredgewidth=0.9, alpha=1 if filled else 0.65,
                 label=f"{METRICS[metric].title}, {whose}",
             )  # fmt: skip
     axis.axhline(0, color=drawing.FAINT, linewidth=0.8)
+    axis.set_xlim(1e3, 1.5e7)
     drawing.logarithmic(axis)
     axis.set_ylim(low - 5, 105)
     axis.set_title(group.title)

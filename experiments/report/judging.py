@@ -21,6 +21,11 @@ class Status(enum.Enum):
     FAILS = "does not hold"
     OPEN = "not enough cells"
 
+    @property
+    def tone(self) -> str:
+        """A word for its colour."""
+        return {Status.HOLDS: "holds", Status.FAILS: "fails"}.get(self, "open")
+
 
 @dataclasses.dataclass(frozen=True)
 class Case:

@@ -7,13 +7,12 @@ from experiments.report import verdicts
 from experiments.report.claims import Verdict
 from experiments.report.figures import Figure
 from experiments.report.groups import Group, activation_name
-from experiments.report.judging import Judgement, Status
+from experiments.report.judging import Status
 from experiments.report.provenance import DONE, NOT_TRAINED, Coverage
 from experiments.report.summary import Fact
 from experiments.report.tables import Entry, Line, Table
 
-CLASSES = {Status.HOLDS: "holds", Status.FAILS: "fails", Status.OPEN: "open"}
-MARKS = {Status.HOLDS: "✓", Status.FAILS: "✗", Status.OPEN: "…"}
+MARKS = {"holds": "✓", "fails": "✗", "open": "…"}
 SIGNS = {DONE: ("✓", "done"), NOT_TRAINED: ("·", "not")}
 
 
@@ -48,10 +47,11 @@ def table(table: Table, *, words: bool = False) -> str:
         for column in table.columns
     )
     rows = "".join(_row(line) for line in table.lines)
+    title = table.title.rpartition(": ")[2]  # the section has the rest above it
     style = "results words" if words else "results"
     return (
         f'<div class="part"{part_attributes(table.name, table.group, table.metric)}>'
-        f'<header><h3><a class="anchor" href="#{table.name}">{escape(table.title)}</a></h3>'
+        f'<header><h3><a class="anchor" href="#{table.name}">{escape(title)}</a></h3>'
         f'<span class="files">{files}</span></header>'
         f'<p class="rule">{escape(table.caption)}</p>'
         f'<p class="empty" hidden>No row to show: nothing of this is trained yet, or the '
@@ -85,18 +85,17 @@ def _cell(entry: Entry) -> str:
         class_="strong" if entry.strong else None,
     )
     text = escape(entry.text) or '<span class="muted">·</span>'
+    if entry.tone:
+        text = badge(entry.tone, entry.text)
     paper = ""
     if entry.paper:
         paper = f'<small><span class="sr">paper: </span>{escape(entry.paper)}</small>'
     return f"<td{start}>{text}{paper}</td>"
 
 
-def badge(judgement: Judgement, text: str) -> str:
+def badge(tone: str, text: str) -> str:
     """A status in its colour, with a mark for those who see no colours."""
-    status = judgement.status
-    return (
-        f'<span class="badge {CLASSES[status]}">{MARKS[status]} {escape(text)}</span>'
-    )
+    return f'<span class="badge {tone}">{MARKS[tone]} {escape(text)}</span>'
 
 
 def verdict_card(verdict: Verdict) -> str:
@@ -107,7 +106,7 @@ def verdict_card(verdict: Verdict) -> str:
     own = verdicts.paper_text(paper) + (f": {numbers}" if numbers else "")
     return (
         f'<article class="card" id="claim-{claim.key}">'
-        f"{badge(ours, ours.status.value)}"
+        f"{badge(ours.status.tone, ours.status.value)}"
         f'<p class="claim">{escape(claim.text)}</p>'
         f"<p><strong>Our cells:</strong>{standing} {escape(ours.numbers)}.</p>"
         f'<p class="muted"><strong>The paper’s own tables:</strong> {escape(own)}.</p>'

@@ -25,6 +25,7 @@ class Entry:
       paper: what the paper has there; empty if nothing.
       curves: names of cells whose losses explain it.
       strong: whether to draw the eye to it.
+      tone: "holds", "fails" or "open", for the colour of a verdict.
     """
 
     text: str = ""
@@ -32,6 +33,7 @@ class Entry:
     paper: str = ""
     curves: tuple[str, ...] = ()
     strong: bool = False
+    tone: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Column:
       beside: whether the paper's is shown too.
       curves: names of cells whose losses explain it.
       strong: whether to draw the eye to it.
+      tone: as in :class:`Entry`.
     """
 
     title: str
@@ -61,6 +64,7 @@ class Column:
     beside: bool = True
     curves: Callable[[Any], tuple[str, ...]] = lambda row: ()
     strong: Callable[[Any], bool] = lambda row: False
+    tone: Callable[[Any], str] = lambda row: ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,6 +146,7 @@ def _entry(column: Column, fields: Fields, ours: Any, paper: Any | None) -> Entr
         paper=text(paper) if column.beside else "",
         curves=column.curves(ours),
         strong=known and column.strong(ours),
+        tone=column.tone(ours) if known else "",
     )
 
 

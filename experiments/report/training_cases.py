@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from experiments.report.convergence import Against
 from experiments.report.efficiency_cases import RESIDUAL, place
 from experiments.report.evidence import Evidence
-from experiments.report.groups import GROUPS, METRICS, RELU, Group
+from experiments.report.groups import GROUPS, METRICS, RELU, Group, activation_name
 from experiments.report.judging import Case
 from experiments.sweep.grid import DEGREES, FIXED
 
@@ -113,7 +113,7 @@ def dbn_over_fixed(evidence: Evidence) -> Iterator[Case]:
             dbn = [same[f"bernstein:{n}"] for n in DEGREES]
             known = [value for value in dbn if value is not None]
             for name in FIXED:
-                where = f"{place(group, relu)} {name}"
+                where = f"{place(group, relu)} {activation_name(name)}"
                 fixed = same[name]
                 if fixed is None or not known:
                     yield Case(where, None)
@@ -135,7 +135,7 @@ def smooth_like_relu(evidence: Evidence) -> Iterator[Case]:
                 for activation in (RELU, name)
             }
             own, relu = best[name], best[RELU]
-            where = f"{group.title} {name}"
+            where = f"{group.title} {activation_name(name)}"
             if own is None or relu is None:
                 yield Case(where, None)
                 continue

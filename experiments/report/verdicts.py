@@ -28,15 +28,24 @@ _TITLES = {
 
 def view(verdicts: Sequence[Verdict]) -> Table:
     """Each claim, on our cells and on the paper's own tables."""
+    tones = {
+        "ours": lambda verdict: verdict.ours.status.tone,
+        "paper": lambda verdict: verdict.paper.status.tone,
+    }
     return build(
         [
-            Column(title, field, lambda verdict, f=field: str(FIELDS[f](verdict)))
+            Column(
+                title,
+                field,
+                lambda verdict, field=field: str(FIELDS[field](verdict)),
+                tone=tones.get(field, lambda verdict: ""),
+            )
             for field, title in _TITLES.items()
         ],
         FIELDS,
         verdicts,
         key=lambda verdict: verdict.claim.key,
-        name="verdicts",
+        name="claims",
         title="The paper's claims",
         caption="Judged by our cells, and by the tables that the paper itself prints.",
     )

@@ -37,6 +37,14 @@ def efficiency_view(
     columns = [
         shape_column(group),
         Column(
+            "Parameters saved", "efficiency_percent", _saved, curves=both,
+            strong=lambda row: row.efficiency > 0,
+        ),
+        Column("Best DBN", "dbn", _best_name, curves=both),
+        Column(
+            "DBN parameters", "dbn_parameters", lambda row: f"{row.best.parameters:,}"
+        ),
+        Column(
             "ReLU parameters", "relu_parameters",
             lambda row: f"{row.relu_parameters:,}", beside=False,
         ),
@@ -45,22 +53,14 @@ def efficiency_view(
             curves=baseline,
         ),
         Column(
+            f"DBN {short}", "dbn_value", lambda row: f"{row.best.value:.4f}", curves=both
+        ),
+        Column(
             "Qualifying", "qualifying_total", lambda row: f"{row.total} of {row.compared}"
         ),
         *(
             Column(f"n={n}", f"qualifying_n{n}", lambda row, n=n: str(_qualifying(row, n)))
             for n in DEGREES
-        ),
-        Column("Best DBN", "dbn", _best_name, curves=both),
-        Column(
-            "DBN parameters", "dbn_parameters", lambda row: f"{row.best.parameters:,}"
-        ),
-        Column(
-            f"DBN {short}", "dbn_value", lambda row: f"{row.best.value:.4f}", curves=both
-        ),
-        Column(
-            "Parameters saved", "efficiency_percent", _saved, curves=both,
-            strong=lambda row: row.efficiency > 0,
         ),
     ]  # fmt: skip
     return build(

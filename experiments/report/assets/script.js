@@ -39,7 +39,7 @@ function show() {
       ([name, value]) => part.dataset[name] && part.dataset[name] !== value);
   }
   const words = plain(search.value).split(/\s+/).filter(Boolean);
-  for (const table of all("table.results")) {
+  for (const table of all("table.results:not(.words)")) {
     let shown = 0;
     for (const row of table.tBodies[0].rows) {
       const text = plain(row.dataset.words);
