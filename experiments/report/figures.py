@@ -158,7 +158,7 @@ def frontier(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
 
 def seeds(rows: Sequence[intervals.Row], group: Group, folder: Path) -> Figure:
     """Mean AUC and its interval, for every architecture and activation."""
-    name = f"seeds-{group.name}"
+    name = f"intervals-{group.name}"
     shapes = sorted({(row.cell.depth, row.cell.width) for row in rows})
     names = sorted({row.cell.activation for row in rows}, key=activation_order)
     crowded = len(shapes) > 10
