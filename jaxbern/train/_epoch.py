@@ -11,6 +11,7 @@ from jaxbern.data import Split
 from jaxbern.train import _learner, _passes
 from jaxbern.train._learner import Metrics, Rules, State
 from jaxbern.train._mesh import divide, everywhere, keep_everywhere
+from jaxbern.train._seeds import over_seeds
 from jaxbern.train._shuffle import order
 
 
@@ -55,5 +56,5 @@ def run(
         labels = data.y[split.test]
         return _learner.end(rules, state, running, scores, labels, epoch=epoch)
 
-    after = jax.vmap(of_seed)(state, data.split, data.keys)
+    after = over_seeds(of_seed)(state, data.split, data.keys)
     return keep_everywhere(mesh, after)

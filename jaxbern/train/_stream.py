@@ -20,6 +20,7 @@ from jaxbern.train import _learner, _passes
 from jaxbern.train._epoch import Data
 from jaxbern.train._learner import Metrics, Rules, Running, Scores, State
 from jaxbern.train._mesh import divide, everywhere, keep_everywhere
+from jaxbern.train._seeds import over_seeds
 from jaxbern.train._shuffle import order
 
 
@@ -108,7 +109,7 @@ def _train(
         fetch = functools.partial(_fetch, ranges, mesh)
         return _passes.train(rules, fetch, piece, state, running)
 
-    after = jax.vmap(of_seed)(state, running, ranges, piece)
+    after = over_seeds(of_seed)(state, running, ranges, piece)
     return keep_everywhere(mesh, after)
 
 
@@ -120,7 +121,7 @@ def _validate(
         fetch = functools.partial(_fetch, ranges, mesh)
         return _passes.validate(rules, fetch, piece, state)
 
-    return keep_everywhere(mesh, jax.vmap(of_seed)(state, ranges, piece))
+    return keep_everywhere(mesh, over_seeds(of_seed)(state, ranges, piece))
 
 
 @functools.partial(_compiled, donate_argnames="state")
@@ -140,7 +141,7 @@ def _end(
         _learner.total([part.saturation for part in scores]),
     )
     end = functools.partial(_learner.end, rules, epoch=epoch)
-    return keep_everywhere(mesh, jax.vmap(end)(state, running, whole, labels))
+    return keep_everywhere(mesh, over_seeds(end)(state, running, whole, labels))
 
 
 def _fetch(ranges: Split, mesh: Mesh, piece: Piece) -> tuple[jax.Array, jax.Array]:
