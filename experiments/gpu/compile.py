@@ -53,8 +53,12 @@ class Compiled:
         return held + m.temp_size_in_bytes - m.alias_size_in_bytes
 
 
-def compile_for(target: str | Target, fn: Callable, *args: Any) -> Compiled:
+def compile_for(
+    target: str | Target, fn: Callable, *args: Any, donate: tuple[int, ...] = ()
+) -> Compiled:
     """Compile ``fn(*args)`` for ``target``; ``args`` hold ``ShapeDtypeStruct`` leaves.
+
+    ``donate`` are the positions of arguments whose memory results may take.
 
     Needs the extra ``gpu-aot`` and neither a GPU nor a driver. Set
     ``JAX_PLATFORMS=cpu`` before JAX is imported, or it will look for the driver and
@@ -66,7 +70,7 @@ def compile_for(target: str | Target, fn: Callable, *args: Any) -> Compiled:
         lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding), args
     )
     with tempfile.TemporaryDirectory() as folder, _as_if_on(target):
-        lowered = jax.jit(fn).lower(*args)
+        lowered = jax.jit(fn, donate_argnums=donate).lower(*args)
         compiled = lowered.compile(
             compiler_options={"xla_dump_to": folder, "xla_dump_emitter_re": ".*ptx.*"}
         )

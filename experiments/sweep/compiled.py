@@ -27,6 +27,7 @@ _FROM_STORE = "/jax/compilation_cache/cache_hits"
 _OPTIONS = {
     "jax_persistent_cache_min_compile_time_secs": 0,
     "jax_persistent_cache_min_entry_size_bytes": 0,
+    "jax_persistent_cache_enable_xla_caches": "none",  # their paths would be in the key
 }
 
 

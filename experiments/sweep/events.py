@@ -27,7 +27,9 @@ class Events(NamedTuple):
         }
 
 
-def load(dataset: str, source: str, rows: int | None) -> Events:
+def load(
+    dataset: str, source: str, rows: int | None, *, download: bool = True
+) -> Events:
     """Events with the columns of a data set.
 
     Args:
@@ -36,6 +38,7 @@ def load(dataset: str, source: str, rows: int | None) -> Events:
         finds or downloads them; or the path of a directory that holds ``HIGGS.csv.gz``
         and ``SUSY.csv.gz``, or of a file.
       rows: keep or simulate so many.
+      download: whether they may be downloaded if they are nowhere to be found.
 
     Raises:
       jb.data.DataError: they cannot be had; the text says what to do.
@@ -44,7 +47,7 @@ def load(dataset: str, source: str, rows: int | None) -> Events:
         name = f"collider:{dataset}"
         return Events(name, jb.data.load(name, rows=rows))
     if source == PUBLISHED:
-        return Events(dataset, jb.data.load(dataset, rows=rows))
+        return Events(dataset, jb.data.load(dataset, rows=rows, download=download))
     path = Path(source).expanduser()
     if not path.exists():
         raise jb.data.DataError(

@@ -1,6 +1,7 @@
 """``python -m experiments sweep reuse``: what is compiled, cell by cell."""
 
 import argparse
+import dataclasses
 import subprocess
 import sys
 import tempfile
@@ -46,9 +47,8 @@ def main(argv: list[str]) -> int:
 def _count(root: Path, name: str, cell: Cell, of_events: int = 0, **options):
     """What a cell compiles if it is trained into the store ``name`` of its own."""
     data = jb.data.load("collider:higgs", rows=5000, seed=of_events)
-    config = jb.train.TrainConfig(
-        cell.network, **{"epochs": 2, "batch_size": 500, **options}
-    )
+    short = jb.train.TrainConfig(cell.network, epochs=2, batch_size=500)
+    config = dataclasses.replace(short, **options)
     job = Job(root / name, cell, config, Events("collider:higgs", data), {})
     job.root.mkdir(parents=True)
     with compiled.counted() as count, compiled.kept(root / "compiled"):

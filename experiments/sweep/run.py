@@ -81,14 +81,18 @@ class Sweep:
         """Of the training of a cell."""
         return jb.train.TrainConfig(cell.network, **self.options)
 
+    @property
+    def where(self) -> tuple[str, int | None]:
+        """The source of the events, and how many are taken from it."""
+        preset = PRESETS[self.preset]
+        own = self.source is None or self.source == preset.source
+        rows = preset.rows if self.rows is None and own else self.rows
+        return self.source or preset.source, rows
+
     def load(self) -> dict[str, events.Events]:
         """The events of each data set."""
-        preset = PRESETS[self.preset]
         datasets = dict.fromkeys(cell.dataset for cell in self.cells)
-        same = self.source is None or self.source == preset.source
-        rows = self.rows if self.rows is not None or not same else preset.rows
-        source = self.source or preset.source
-        return {name: events.load(name, source, rows) for name in datasets}
+        return {name: events.load(name, *self.where) for name in datasets}
 
 
 _ANY = jb.train.NetworkConfig(1, 1, 1)
