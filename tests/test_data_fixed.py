@@ -1,5 +1,7 @@
 """The fast reader of UCI's format: exact, and silent about everything else."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from tests import data_files
 
 
 def parsed(text: bytes, fields: int):
-    return _fixed.parse(memoryview(text), fields)
+    return _fixed.Parser(fields, len(text)).parse(memoryview(text))
 
 
 def test_every_kind_of_float32_is_read_exactly():
@@ -59,6 +61,40 @@ def test_one_wrong_character_anywhere(character):
     digits = 6 * (19 + 2)
     places = digits if chr(character).isdecimal() else TEXT.count(bytes([character]))
     assert accepted == pytest.approx(places, abs=4)  # two signs can be exchanged
+
+
+@pytest.mark.parametrize("pair", [b"df", b"fd", b",-", b"./"])
+def test_two_wrong_characters_do_not_make_up_for_each_other(pair):
+    """Each in the place of another number, where one alone would be found by counting."""
+    for places in itertools.product(range(25), repeat=2):
+        text = bytearray(TEXT)
+        text[26 + places[0]], text[78 + places[1]] = pair
+        found = parsed(bytes(text), 3)
+        if found is not None:
+            np.testing.assert_array_equal(found[0], _csv._numbers(text, 3)[0])
+
+
+def test_one_parser_reads_many_blocks():
+    """Nothing of an earlier block is left in a later one, nor changes what was read."""
+    rng = np.random.default_rng(2)
+    blocks = [rng.normal(size=(rows, 4)).astype(np.float32) for rows in (50, 9, 1, 50)]
+    texts = [data_files.text(x, np.zeros(len(x), np.uint8)) for x in blocks]
+    parser = _fixed.Parser(5, max(map(len, texts)))
+    found = [parser.parse(memoryview(text)) for text in (*texts, b"1,2\n")]
+    assert found.pop() is None
+    for x, numbers in zip(blocks, found, strict=True):
+        assert numbers is not None
+        np.testing.assert_array_equal(numbers[0], x)
+
+
+def test_what_a_parser_knew_of_an_earlier_block_is_forgotten():
+    """The last minus here stands where the block before had an "e"."""
+    number = b"1.000000000000000000e+00"
+    parser = _fixed.Parser(1, 200)
+    assert parser.parse(memoryview((b"-" + number + b"\n") * 4)) is not None
+    plain = (number + b"\n") * 4
+    assert parser.parse(memoryview(plain[:-1] + b"-\n")) is None
+    assert parser.parse(memoryview(plain)) is not None
 
 
 @pytest.mark.parametrize(

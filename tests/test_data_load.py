@@ -61,6 +61,14 @@ def test_row_numbers_count_from_the_beginning_of_the_file(tmp_path):
         list(_csv.read(path, SUSY, lambda done: None, block=1500))
 
 
+def test_a_line_longer_than_a_block_is_refused_by_its_number(tmp_path):
+    x, y = data_files.events(SUSY, rows=60)
+    path = tmp_path / "SUSY.csv"
+    path.write_bytes(data_files.text(x, y) + b"0" * 5000)
+    with pytest.raises(jb.data.DataError, match=r"row 61 of .* longer than 2,000 byt"):
+        list(_csv.read(path, SUSY, lambda done: None, block=2000))
+
+
 def test_columns_as_published():
     assert len(HIGGS.columns) == 28
     assert len(SUSY.columns) == 18

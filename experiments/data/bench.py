@@ -1,9 +1,11 @@
 """``python -m experiments data bench``: converting HIGGS text, beside pandas and NumPy.
 
-A compressed file in UCI's format is made of simulated events, then read in turns, each
-time in a new process; the best of several runs is kept. Throughput is in MB (10^6 bytes)
-of text per second, whatever the file is compressed to. On a machine that is busy otherwise
-the seconds of CPU are the fairer comparison.
+A file in UCI's format is made of simulated events, compressed and as plain text, then read
+in turns, each time in a new process; the best of several runs is kept. Throughput is in MB
+(10^6 bytes) of text per second, whatever the file is compressed to. Two parts of
+``jb.data.load`` are measured alone as well: unpacking, which one thread does while others
+parse, and the SHA-256 of the file, before anything else. On a machine that is busy
+otherwise the seconds of CPU are the fairer comparison.
 """
 
 import argparse
@@ -23,18 +25,30 @@ import numpy as np
 
 import jaxbern as jb
 from experiments.data import text
-from jaxbern.data._files import CACHE_VARIABLE
+from jaxbern.data import _files, _formats
 
 DISTINCT = 50_000  # rows made; the file repeats them
 LOADTXT_ROWS = 20_000
-MODULES = ("pyarrow.csv", "isal.igzip", "platformdirs")  # imported before the clock
+# Imported before the clock starts.
+MODULES = ("pyarrow.csv", "isal.igzip", "platformdirs")
+PANDAS_MODULES = ("pandas", "pyarrow.csv")
 
 
 def convert(path: str) -> None:
     """To float32 arrays in a new cache, mapped into memory."""
     with tempfile.TemporaryDirectory() as cache:
-        os.environ[CACHE_VARIABLE] = cache
+        os.environ[_files.CACHE_VARIABLE] = cache
         jb.data.load(path)
+
+
+def unpack(path: str) -> None:
+    """Read the text to its end and forget it."""
+    _formats.unpack(Path(path))
+
+
+def sha256(path: str) -> None:
+    """The hash that tells whether there is a converted copy."""
+    _files.file_sha256(Path(path))
 
 
 def pandas(path: str) -> None:
@@ -51,6 +65,13 @@ def pandas_float32(path: str) -> None:
     pandas.read_csv(path, header=None, dtype=np.float32)
 
 
+def pandas_pyarrow(path: str) -> None:
+    """To a float64 table in memory, with Arrow's parser."""
+    import pandas
+
+    pandas.read_csv(path, header=None, engine="pyarrow")
+
+
 def loadtxt(path: str) -> None:
     """The first rows, to a float32 array in memory."""
     np.loadtxt(path, np.float32, delimiter=",", max_rows=LOADTXT_ROWS)
@@ -63,8 +84,11 @@ def open_again(path: str) -> None:
 
 READERS: dict[str, Callable[[str], None]] = {
     "jb.data.load": convert,
+    "  unpacking alone": unpack,
+    "  SHA-256 alone": sha256,
     "pandas.read_csv": pandas,
-    "the same, float32": pandas_float32,
+    "  as float32": pandas_float32,
+    "  engine='pyarrow'": pandas_pyarrow,
     "numpy.loadtxt": loadtxt,
     "open": open_again,
 }
@@ -88,12 +112,16 @@ def measure(reader: str, path: Path) -> Run:
 
 def child(reader: str, path: str) -> None:
     """What ``measure`` runs."""
-    for module in ("pandas",) if "pandas" in READERS[reader].__name__ else MODULES:
+    for module in PANDAS_MODULES if needs_pandas(reader) else MODULES:
         importlib.import_module(module)
     before, cpu, start = peak_memory(), time.process_time(), time.perf_counter()
     READERS[reader](path)
     seconds = time.perf_counter() - start, time.process_time() - cpu
     print(json.dumps([*seconds, peak_memory(), before]))
+
+
+def needs_pandas(reader: str) -> bool:
+    return "pandas" in READERS[reader].__name__
 
 
 def peak_memory() -> float:
@@ -119,31 +147,49 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def report(folder: Path, rows: int, repeats: int) -> None:
-    path = folder / "HIGGS.csv.gz"
+    packed, plain = folder / "HIGGS.csv.gz", folder / "HIGGS.csv"
     distinct = min(rows, DISTINCT)
     times = rows // distinct
     lines = text.lines(distinct)
-    text.write_repeated(path, lines, times)
-    rows, megabytes = distinct * times, len(lines) * times / 1e6
+    text.write_repeated(packed, lines, times)
+    with plain.open("wb") as file:
+        for _ in range(times):
+            file.write(lines)
+    megabytes = plain.stat().st_size / 1e6
     print(
-        f"{rows:,} rows ({distinct:,} distinct), {megabytes:,.0f} MB of text, "
-        f"{path.stat().st_size / 1e6:,.0f} MB compressed; {os.cpu_count()} cores"
+        f"{distinct * times:,} rows ({distinct:,} distinct), {megabytes:,.0f} MB of text, "
+        f"{packed.stat().st_size / 1e6:,.0f} MB compressed; {os.cpu_count()} cores"
     )
+    part = min(1.0, LOADTXT_ROWS / (distinct * times))
+    if part < 1:
+        print(f"numpy.loadtxt is extrapolated from {part:.1%} of the rows")
+    for path in (packed, plain):
+        table(path, measure_all(path, repeats, part), megabytes)
+    os.environ[_files.CACHE_VARIABLE] = str(folder / "cache")
+    jb.data.load(packed)
+    opened = min(measure("open", packed).seconds for _ in range(repeats))
+    print(f"\nopening the converted rows: {opened * 1e3:.1f} ms in a new process")
+
+
+def measure_all(path: Path, repeats: int, part: float) -> dict[str, Run]:
+    """The best run of each reader; loadtxt's for all rows, though it reads a part."""
     installed = importlib.util.find_spec("pandas")
     readers = [name for name in READERS if name != "open"]
-    readers = [n for n in readers if installed or "pandas" not in READERS[n].__name__]
+    readers = [name for name in readers if installed or not needs_pandas(name)]
     best = dict.fromkeys(readers, Run(*[math.inf] * 4))
     for _ in range(repeats):
         for reader in readers:
             best[reader] = min(best[reader], measure(reader, path))
-    part = min(LOADTXT_ROWS, rows) / rows
-    if part < 1:
-        seconds, cpu, peak, before = best["numpy.loadtxt"]
-        best["numpy.loadtxt"] = Run(seconds / part, cpu / part, peak, before)
-        print(f"numpy.loadtxt is extrapolated from {part:.1%} of the rows")
+    seconds, cpu, peak, before = best["numpy.loadtxt"]
+    best["numpy.loadtxt"] = Run(seconds / part, cpu / part, peak, before)
+    return best
+
+
+def table(path: Path, best: dict[str, Run], megabytes: float) -> None:
     ours = best["jb.data.load"]
     print(
-        f"{'':20}{'s':>7}{'MB/s':>7}{'ratio':>7}{'CPU s':>8}{'ratio':>7}{'peak MB':>9}"
+        f"\n{path.name:20}{'s':>7}{'MB/s':>7}{'ratio':>7}{'CPU s':>8}{'ratio':>7}"
+        f"{'peak MB':>9}"
     )
     for reader, run in best.items():
         print(
@@ -151,10 +197,6 @@ def report(folder: Path, rows: int, repeats: int) -> None:
             f"{run.seconds / ours.seconds:7.2f}{run.cpu:8.2f}{run.cpu / ours.cpu:7.2f}"
             f"{run.peak:9.0f}, of it {run.before:.0f} before"
         )
-    os.environ[CACHE_VARIABLE] = str(folder / "cache")
-    jb.data.load(path)
-    opened = min(measure("open", path).seconds for _ in range(repeats))
-    print(f"opening the converted rows: {opened * 1e3:.1f} ms in a new process")
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
 import collections
 import os
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,30 @@ from jaxbern.data._published import Published
 from jaxbern.data._rows import Rows, checked, refuse
 
 # Large enough to make the cost per call small, small enough for a core's cache.
-BLOCK = 1 << 19
+BLOCK = 1 << 20
+
+
+class _Block(NamedTuple):
+    """Whole lines in a buffer, and how far in the file they have come.
+
+    No line ends in the buffer if ``end`` is zero.
+    """
+
+    buffer: bytearray
+    end: int
+    position: int
+
+    def text(self) -> memoryview:
+        return memoryview(self.buffer)[: self.end]
+
+
+class _Parsed(NamedTuple):
+    """A block, its rows if they are good, how many lines it has, and what Arrow said."""
+
+    block: _Block
+    rows: Rows | None
+    lines: int = 0
+    problem: str = "unknown reason"
 
 
 def read(
@@ -26,56 +50,79 @@ def read(
 
     ``report`` is told how many bytes of the file have been used.
     """
-    workers = min(4, os.cpu_count() or 1)
-    spare = [bytearray(block) for _ in range(2 * workers + 1)]
-    pending = collections.deque()
-    with open_text(path) as text, ThreadPoolExecutor(workers) as pool:
-        for number, buffer, end in _blocks(path, text, spare):
-            job = pool.submit(_parse, path, published, number, memoryview(buffer)[:end])
-            pending.append((job, buffer))
-            report(text.position())
-            if not spare:  # all buffers are in use: wait for the oldest
-                job, buffer = pending.popleft()
-                yield job.result()
-                spare.append(buffer)
-        while pending:
-            yield pending.popleft()[0].result()
+    workers = max(1, min(4, (os.cpu_count() or 1) - 1))  # the other core unpacks
+    parsers = [_fixed.Parser(published.fields, block) for _ in range(workers)]
+    spare = [bytearray(block) for _ in range(2 * workers + 2)]
+    number, pending = 1, collections.deque()
+    with (
+        open_text(path) as text,
+        ThreadPoolExecutor(1) as unpacker,
+        ThreadPoolExecutor(workers) as pool,
+    ):
+        blocks = _blocks(text, spare)
+
+        def start() -> None:
+            coming = unpacker.submit(next, blocks, None)
+            pending.append(pool.submit(_parse, coming, published.fields, parsers))
+
+        for _ in range(len(spare)):
+            start()
+        while parsed := pending.popleft().result():
+            if parsed.rows is None:
+                raise _refusal(path, published, number, parsed)
+            yield parsed.rows
+            report(parsed.block.position)
+            number += parsed.lines
+            spare.append(parsed.block.buffer)
+            start()
 
 
-def _blocks(
-    path: Path, text: Text, spare: list[bytearray]
-) -> Iterator[tuple[int, bytearray, int]]:
-    """Whole lines: the number of the first, a buffer out of ``spare``, where they end."""
-    rest, number, more = b"", 1, True
+def _blocks(text: Text, spare: list[bytearray]) -> Iterator[_Block]:
+    """The text, in buffers out of ``spare``."""
+    rest, more = b"", True
     while more:
         buffer = spare.pop()
         buffer[: len(rest)] = rest
         filled = len(rest) + fill(text, memoryview(buffer)[len(rest) :])
         more = filled == len(buffer)
         end = buffer.rfind(b"\n", 0, filled) + 1 if more else filled
-        if more and end == 0:
-            raise DataError(
-                f"row {number:,} of {path} is longer than {len(buffer):,} bytes. This is "
-                "not a CSV file of events; give one as UCI publishes it."
-            )
         rest = bytes(memoryview(buffer)[end:filled])
-        following = number + buffer.count(b"\n", 0, end)
-        if end:
-            yield number, buffer, end
-        number = following
+        if filled:
+            yield _Block(buffer, end, text.position())
 
 
-def _parse(path: Path, published: Published, number: int, text: memoryview) -> Rows:
-    fields, problem = published.fields, "unknown reason"
+def _parse(
+    coming: "Future[_Block | None]", fields: int, parsers: list[_fixed.Parser]
+) -> _Parsed | None:
+    """What is in the block to come; nothing after the last."""
+    block = coming.result()
+    if block is None:
+        return None
+    parser = parsers.pop()
+    numbers = parser.parse(block.text())
+    parsers.append(parser)
+    if numbers:
+        return _Parsed(block, checked(*numbers), len(numbers[0]))
     try:
-        rows = checked(*(_fixed.parse(text, fields) or _numbers(text, fields)))
+        rows = checked(*_numbers(block.text(), fields))
     except ValueError as error:  # Arrow's, whose row numbers start in this block
-        rows, problem = None, str(error)
-    if rows is None:
-        lines = enumerate(bytes(text).split(b"\n"), number)
-        filled = ((n, line) for n, line in lines if line.strip(b"\r"))
-        raise refuse(path, published, filled, problem)
-    return rows
+        return _Parsed(block, None, problem=str(error))
+    return _Parsed(block, rows, block.buffer.count(b"\n", 0, block.end))
+
+
+def _refusal(
+    path: Path, published: Published, number: int, parsed: _Parsed
+) -> DataError:
+    """The error for a block whose first line has this number."""
+    block = parsed.block
+    if not block.end:
+        return DataError(
+            f"row {number:,} of {path} is longer than {len(block.buffer):,} bytes. This "
+            "is not a CSV file of events; give one as UCI publishes it."
+        )
+    lines = enumerate(bytes(block.text()).split(b"\n"), number)
+    filled = ((n, line) for n, line in lines if line.strip(b"\r"))
+    return refuse(path, published, filled, parsed.problem)
 
 
 def _numbers(text: memoryview, fields: int) -> tuple[np.ndarray, np.ndarray]:

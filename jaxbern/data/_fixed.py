@@ -1,117 +1,120 @@
-"""UCI's own way to write numbers, parsed by NumPy: twice as fast as a general parser.
+"""UCI's own way to write numbers, parsed by NumPy: several times as fast as a general parser.
 
 UCI writes every number as ``d.dddddddddddddddddde+dd``, 24 characters, and a minus if it
-is negative. Those are three words of eight bytes, so a few operations on whole words read
-all numbers of a block at once. A block that has anything else in it gives ``None``.
+is negative. Without those minus signs a file is a matrix of characters, 25 for each number
+and its comma, so a few operations on whole blocks read all numbers in them at once.
 """
 
 import numpy as np
 
-_WIDTH = 24
+from jaxbern.data._optional import optional
+
+_NUMBER = b"0.000000000000000000e+00,"
+_WIDTH = len(_NUMBER)
+_E, _SIGN = _NUMBER.index(b"e"), _NUMBER.index(b"+")
+# How far a character may lie above these: a digit by 9, "-" is two above "+", and "e" is
+# raised by one for a negative number. Others may not.
+_ABOVE = {ord("0"): 9, ord("e"): 1, ord("+"): 2}
+
+# What to multiply 19 digits by: by exponent, 200 further if that is negative, 1000 further
+# if the number is.
+_SCALES = np.full(1300, np.nan)
+_SCALES[:100] = [float(f"1e{e - 18}") for e in range(100)]
+_SCALES[200:300] = [float(f"1e{-e - 18}") for e in range(100)]
+_SCALES[1000:] = -_SCALES[:300]
 
 
-def _word(characters: bytes) -> np.uint64:
-    return np.uint64(int.from_bytes(characters, "little"))
+class Parser:
+    """Reads blocks of text one at a time, in memory that it keeps.
 
-
-# What the three words look like; digits may differ from 0 by up to 9, the rest may not.
-_PATTERN = np.array([[_word(w)] for w in (b"0.000000", b"00000000", b"0000e+00")])
-_FIXED = np.array(
-    [[_word(w)] for w in (b"\0\xff\0\0\0\0\0\0", b"", b"\0\0\0\0\xff\xff")]
-)
-_SIXES, _HIGH_HALVES = _word(b"\x06" * 8), _word(b"\xf0" * 8)
-_MINUS = _word(b"\0\0\0\0\0\x06")  # "+" to "-" in the third word, and its bit 42
-
-# By exponent, 100 more if that is negative, 200 more if the number is.
-_POWERS = [float(f"1e{e - 18}") for e in (*range(100), *range(0, -100, -1))]
-_SCALES = np.array([*_POWERS, *(-power for power in _POWERS)])
-
-
-def parse(text: memoryview, fields: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Features and labels, float32; nothing if the text is written in another way."""
-    characters = np.frombuffer(text, np.uint8)
-    found = _starts(characters, fields)
-    if found is None:
-        return None
-    starts, negative = found
-    anywhere = np.ndarray(len(characters) - _WIDTH + 1, "V24", characters, strides=1)
-    words = np.ascontiguousarray(anywhere[starts].view("<u8").reshape(-1, 3).T)
-    minus = words[2] >> np.uint64(42)
-    minus &= np.uint64(1)
-    words ^= _PATTERN
-    words[2] ^= minus * _MINUS
-    if not _digits_where_they_should_be(words):
-        return None
-    scale = _scales(words[2], minus, negative)
-    values = _mantissas(words).astype(np.float64)
-    values *= scale
-    values = values.reshape(-1, fields)
-    with np.errstate(over="ignore"):  # becomes infinite, which is refused
-        return values[:, 1:].astype(np.float32), values[:, 0].astype(np.float32)
-
-
-def _digits_where_they_should_be(words: np.ndarray) -> bool:
-    # Adding six carries into the upper half of a byte if that holds more than nine.
-    wrong = words + _SIXES
-    wrong |= words
-    wrong &= _HIGH_HALVES
-    fixed = np.bitwise_or.reduce(words, axis=1, keepdims=True) & _FIXED
-    return not (wrong.any() or fixed.any())
-
-
-def _starts(
-    characters: np.ndarray, fields: int
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Where the digits of each number begin, and whether there is a minus before them."""
-    ends = np.flatnonzero(characters == ord("\n"))
-    commas = np.count_nonzero(characters == ord(","))
-    if not len(ends) or commas != len(ends) * (fields - 1):
-        return None
-    starts = np.empty((len(ends), fields), np.int32)
-    negative = np.empty((len(ends), fields), bool)
-    place = np.concatenate([[0], ends[:-1] + 1])
-    for column in range(fields):
-        negative[:, column] = characters.take(place, mode="clip") == ord("-")
-        place += negative[:, column]
-        starts[:, column] = place
-        place += _WIDTH + 1
-    if not np.array_equal(place, ends + 1) or ends[-1] + 1 != len(characters):
-        return None
-    return starts.ravel(), negative.ravel()
-
-
-def _scales(word: np.ndarray, minus: np.ndarray, negative: np.ndarray) -> np.ndarray:
-    """What to multiply each mantissa by: a power of ten and the sign."""
-    exponent = word >> np.uint64(48)
-    exponent &= np.uint64(15)
-    exponent *= np.uint64(10)
-    exponent += word >> np.uint64(56)
-    exponent += minus * np.uint64(100)
-    exponent += negative * np.uint64(200)
-    return _SCALES.take(exponent.view(np.int64), mode="clip")
-
-
-def _mantissas(words: np.ndarray) -> np.ndarray:
-    """The 19 digits as an integer; ``words`` have a digit in each byte, the first lowest.
-
-    They are ``d.dddddd``, ``dddddddd`` and ``dddde+dd``.
+    New memory for every step would cost more time than the steps.
     """
-    after_the_point = words[0] & ~np.uint64(0xFFFF)
-    words[0] <<= np.uint64(8)
-    words[0] &= np.uint64(0xFF00)
-    words[0] |= after_the_point
-    words[2] <<= np.uint64(32)
-    # Neighbouring digits become numbers of two digits, those become four, those eight.
-    words *= np.uint64(1 + (10 << 8))
-    words >>= np.uint64(8)
-    words &= np.uint64(0x00FF00FF00FF00FF)
-    words *= np.uint64(1 + (100 << 16))
-    words >>= np.uint64(16)
-    words &= np.uint64(0x0000FFFF0000FFFF)
-    words *= np.uint64(1 + (10_000 << 32))
-    words >>= np.uint64(32)
-    words[0] *= np.uint64(10**12)
-    words[1] *= np.uint64(10**4)
-    words[0] += words[1]
-    words[0] += words[2]
-    return words[0]
+
+    def __init__(self, fields: int, size: int):
+        """For lines of so many numbers, in blocks of up to ``size`` characters."""
+        self._fields = fields
+        self._line = np.frombuffer(_NUMBER * fields, np.uint8).copy()
+        self._line[-1] = ord("\n")
+        self._above = np.array([_ABOVE.get(c, 0) for c in _NUMBER] * fields, np.uint8)
+        self._flags = np.empty((2, size), bool)
+        self._text = np.empty(size, np.uint8)
+        self._words = np.empty(3 * (size // _WIDTH), np.uint64)
+        self._values = np.empty((2, size // _WIDTH))
+
+    def parse(self, text: memoryview) -> tuple[np.ndarray, np.ndarray] | None:
+        """Features and labels, float32; nothing if the text is written in another way."""
+        characters = np.frombuffer(text, np.uint8)
+        if len(characters) < len(self._line):
+            return None
+        plain = self._without_minus(characters)
+        if len(plain) % len(self._line):
+            return None
+        digits = self._text[: len(plain)].reshape(-1, len(self._line))
+        np.subtract(plain.reshape(digits.shape), self._line, out=digits)
+        if not self._well_formed(characters, digits):
+            return None
+        values = self._numbers(digits).reshape(-1, self._fields)
+        with np.errstate(over="ignore"):  # becomes infinite, which is refused
+            return values[:, 1:].astype(np.float32), values[:, 0].astype(np.float32)
+
+    def _without_minus(self, characters: np.ndarray) -> np.ndarray:
+        """The text without the minus of each number; its "e" becomes an "f" instead."""
+        minus, other = self._flags[:, : len(characters)]
+        np.equal(characters[2:], ord("."), out=minus[:-2])  # "-d.", and not "e-dd"
+        minus[-2:] = False
+        minus &= np.equal(characters, ord("-"), out=other)
+        text = self._text[: len(characters)]
+        np.copyto(text, characters)
+        text[_E + 1 :] += minus[: -_E - 1].view(np.uint8)
+        kept = np.packbits(np.logical_not(minus, out=other), bitorder="little")
+        return _filter(text, kept)
+
+    def _well_formed(self, characters: np.ndarray, digits: np.ndarray) -> bool:
+        if (digits.max(axis=0) > self._above).any():
+            return False
+        if (digits[:, _SIGN::_WIDTH] == 1).any():  # a comma: it is between "+" and "-"
+            return False
+        # An "f" in the text itself would look like the "e" of a negative number.
+        each_e = np.equal(characters, ord("e"), out=self._flags[0, : len(characters)])
+        return np.count_nonzero(each_e) * _WIDTH == digits.size
+
+    def _numbers(self, digits: np.ndarray) -> np.ndarray:
+        """All numbers, float64.
+
+        The 24 bytes of each are three words, ``d.dddddd``, ``dddddddd`` and ``dddde+dd``.
+        Neighbouring digits become numbers of two digits, those become four, those eight.
+        """
+        count = digits.size // _WIDTH
+        words = self._words[: 3 * count].reshape(3, count)
+        for i in range(3):
+            words[i] = np.ndarray(count, "<u8", digits, 8 * i, _WIDTH)
+        pairs = words.view("<u2")
+        pairs[0, ::4] <<= 8  # "d." to ".d"
+        pairs *= np.uint16(1 + (10 << 8))
+        pairs >>= np.uint16(8)
+        fours = words.view("<u4")
+        fours *= np.uint32(1 + (100 << 16))
+        fours >>= np.uint32(16)
+        eights = words[:2]
+        eights *= np.uint64(1 + (10_000 << 32))
+        eights >>= np.uint64(32)
+        first, second, third = words.view("<i8")
+        second *= 10_000
+        second += third & 0xFFFFFFFF
+        third >>= 32  # sign, sign of the exponent, exponent: a place in the table
+        values, scales = self._values[:, :count]
+        np.multiply(first, 1e12, out=values)  # exact: 7 digits times 2^12 times 5^12
+        values += second
+        values *= _SCALES.take(third, out=scales, mode="clip")
+        return values
+
+
+def _filter(values: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """The bytes whose bit is set; Arrow is three times as fast as NumPy at this."""
+    pa = optional("pyarrow")
+    array, mask = (
+        pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(buffer)])
+        for kind, buffer in ((pa.uint8(), values), (pa.bool_(), kept))
+    )
+    left = array.filter(mask)
+    return np.frombuffer(left.buffers()[1], np.uint8, len(left))
