@@ -17,7 +17,7 @@ from jaxbern._version import __version__ as __version__
 from jaxbern.kernels.autotune import autotune as autotune
 
 # Imported when they are first used: a user of the activation alone does not wait.
-_ON_DEMAND = ("data", "metrics", "optim", "train")
+_ON_DEMAND = ("certify", "data", "metrics", "optim", "plot", "train")
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -1,0 +1,15 @@
+"""Experiment 1 of the paper: what one or two Bernstein neurons can do that ReLU cannot."""
+
+from pathlib import Path
+from typing import Any
+
+
+def run(out: Path, *, quick: bool = False) -> list[Any]:
+    """Train, write tables and figures to ``out``; the rows of the table of results.
+
+    A row is an ``experiments.capacity.results.Row``. ``quick`` trains few seeds for few
+    steps, to see that everything works.
+    """
+    from experiments.capacity import command, training
+
+    return command.run(out, training.QUICK if quick else training.Budget())

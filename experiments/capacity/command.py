@@ -1,0 +1,98 @@
+"""``python -m experiments capacity``: Experiment 1 of the paper, tables and figures."""
+
+import argparse
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from experiments.capacity.progress import progress
+from experiments.capacity.training import QUICK, Budget
+
+_DESCRIPTION = """\
+XOR, two moons, sinusoidal bands, a damped oscillator and a Gaussian sine, learned by one
+hidden layer of one or two Bernstein neurons (DBN) and by ReLU networks with the same
+training: 32 seeds each, on held-out points, beside the paper's figures. Writes tables (CSV,
+Markdown), figures (PNG, SVG) and an animation (GIF).
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Run the experiment; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments capacity",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="few seeds, few steps: to see that it works",
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("results/capacity"), help="(%(default)s)"
+    )
+    parser.add_argument(
+        "--picture", type=Path, metavar="PNG",
+        help="also write the picture of one neuron that solves XOR to this file",
+    )  # fmt: skip
+    options = parser.parse_args(argv)
+    run(options.out, QUICK if options.quick else Budget(), options.picture, say=print)
+    return 0
+
+
+def run(out: Path, budget: Budget, picture: Path | None = None, say=lambda text: None):
+    """Train everything, write everything; the rows of the table of results."""
+    # Imported here: help must not wait for JAX.
+    from experiments.capacity import animation, figures, report
+    from experiments.capacity.results import rows
+    from experiments.capacity.tasks import TASKS
+
+    out.mkdir(parents=True, exist_ok=True)
+    with progress(2 * len(TASKS) + len(TASKS) + 3) as done:
+        outcomes = train_all(TASKS, budget, done)
+        written = report.write(outcomes, out, budget)
+        for outcome in outcomes:
+            written += figures.save(figures.draw(outcome), out / outcome.task.name)
+            done(f"figure of {outcome.task.title}")
+        written += figures.save(figures.draw_seeds(outcomes), out / "seeds")
+        done("figure of all seeds")
+        xor = outcomes[0]
+        animation.write(xor, out / "xor_blobs.gif", budget.steps)
+        written.append(out / "xor_blobs.gif")
+        done("animation")
+        written += figures.save(figures.draw_xor(xor), out / "xor", dpi=100)
+        if picture is not None:
+            picture.parent.mkdir(parents=True, exist_ok=True)
+            picture.write_bytes((out / "xor.png").read_bytes())
+            written.append(picture)
+        done("picture of one neuron")
+    say(report.results_table(outcomes))
+    say(f"wrote {len(written)} files to {out}; start with {out / 'capacity.md'}")
+    return [row for outcome in outcomes for row in rows(outcome)]
+
+
+def train_all(tasks, budget: Budget, done=lambda what: None) -> list:
+    """The outcome of every task; two compiled programs run at a time."""
+    from experiments.capacity import training
+    from experiments.capacity.results import Outcome
+
+    runs = [training.runs_of(task, budget) for task in tasks]
+    points = [training.draw(task, own) for task, own in zip(tasks, runs, strict=True)]
+    jobs = [(k, network) for k, task in enumerate(tasks) for network in task.networks]
+
+    def train(job):
+        k, network = job
+        trained = training.train(tasks[k], network, runs[k], points[k], budget)
+        done(f"{tasks[k].title}, {network}")
+        return trained
+
+    with ThreadPoolExecutor(2) as pool:
+        trained = dict(zip(jobs, pool.map(train, jobs), strict=True))
+    return [
+        Outcome(
+            task,
+            runs[k],
+            points[k],
+            {network.kind: trained[k, network] for network in task.networks},
+        )
+        for k, task in enumerate(tasks)
+    ]

@@ -1,0 +1,207 @@
+"""The results as CSV files and one Markdown page; the same bytes for the same numbers."""
+
+import csv
+import dataclasses
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.capacity.results import Failure, Outcome, Row, failures, rows
+from experiments.capacity.tasks import HELD_OUT, INTERVAL, Task
+from experiments.capacity.training import Budget
+
+
+def write(outcomes: list[Outcome], out: Path, budget: Budget) -> list[Path]:
+    """``capacity.csv``, ``sensitivity.csv``, ``seeds.csv`` and ``capacity.md``."""
+    main = [row for outcome in outcomes for row in rows(outcome)]
+    varied = [
+        row
+        for outcome in outcomes
+        for variant in outcome.task.variants
+        for row in rows(outcome, variant)
+    ]
+    texts = {
+        "capacity.csv": _csv(map(dataclasses.asdict, main)),
+        "sensitivity.csv": _csv(map(dataclasses.asdict, varied)),
+        "seeds.csv": _csv(_every_run(outcomes)),
+        "capacity.md": markdown(outcomes, budget),
+    }
+    for name, text in texts.items():
+        (out / name).write_text(text)
+    return [out / name for name in texts]
+
+
+def markdown(outcomes: list[Outcome], budget: Budget) -> str:
+    """The page: results, data, sensitivity, seeds that fail, pictures."""
+    parts = [
+        "# One neuron that solves XOR: capacity on analytic tasks",
+        _method(budget),
+        "## Results",
+        results_table(outcomes),
+        "Best is the best of the seeds, chosen on held-out points: it says what a network "
+        "can do, the median what to expect from one training. The paper reports one "
+        "number for each.",
+        "![every seed](seeds.png)",
+        "## The data",
+        _data(outcomes),
+        "## Sensitivity",
+        f"The same trainings with one thing changed, {budget.seeds_of_variants} seeds each "
+        "(the first line of a task is its base setting, with all seeds).",
+        sensitivity_table(outcomes),
+        "## Seeds whose DBN stays behind the target",
+        _failures([failure for outcome in outcomes for failure in failures(outcome)]),
+        "## Pictures",
+        *(f"![{o.task.title}]({o.task.name}.png)" for o in outcomes),
+        "![forming](xor_blobs.gif)",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def results_table(outcomes: list[Outcome]) -> str:
+    """Both networks of every task beside the paper's figures."""
+    lines = [("task", "network", "parameters", "paper", "target", "best", "best seed",
+              "median", "seeds at the target")]  # fmt: skip
+    for outcome in outcomes:
+        task = outcome.task
+        for row, network in zip(rows(outcome), task.networks, strict=True):
+            lines.append(
+                (
+                    task.title,
+                    str(network),
+                    str(row.parameters),
+                    task.show(row.paper),
+                    _target(task) if network is task.dbn else "",
+                    task.show(row.best),
+                    str(row.best_seed),
+                    task.show(row.median),
+                    f"{row.reached} of {row.seeds}",
+                )
+            )
+    return _table(lines)
+
+
+def sensitivity_table(outcomes: list[Outcome]) -> str:
+    """Best and median of both networks in every setting."""
+    lines = [("task", "setting", "DBN best", "ReLU best", "DBN median", "ReLU median",
+              "DBN ahead")]  # fmt: skip
+    for outcome in outcomes:
+        task = outcome.task
+        for variant in ("", *task.variants):
+            dbn, relu = rows(outcome, variant)
+            lines.append(
+                (
+                    task.title,
+                    variant or "base",
+                    *(task.show(row.best) for row in (dbn, relu)),
+                    *(task.show(row.median) for row in (dbn, relu)),
+                    _ahead(task, dbn, relu),
+                )
+            )
+    return _table(lines)
+
+
+def _ahead(task: Task, dbn: Row, relu: Row) -> str:
+    """In what the DBN is better, and by how much its best is."""
+    sign = 1 if task.classification else -1
+    better = [
+        name
+        for name, a, b in (
+            ("best", dbn.best, relu.best),
+            ("median", dbn.median, relu.median),
+        )
+        if sign * (a - b) > 0
+    ]
+    if task.classification:
+        margin = f"{dbn.best - relu.best:+.1f} points"
+    else:
+        margin = f"{relu.best / dbn.best:.1f} times"
+    return f"{' and '.join(better) or 'no'}, {margin}"
+
+
+def _method(budget: Budget) -> str:
+    lower, upper = INTERVAL
+    return (
+        "Each network has one hidden layer: Linear, activation, Linear. Bernstein "
+        f"activations (DBN) live on [{lower:g}, {upper:g}] and are constant outside. There "
+        "is no BatchNorm: without a shift it would put the kinks of all ReLUs of a "
+        "one-dimensional task at one point. Inputs are standardised with the mean and "
+        "deviation of the points learned. Training is full-batch Adam, "
+        f"{budget.steps:,} steps under a cosine schedule from the learning rate of the "
+        "task's setting to zero, the same for both kinds; classes by cross-entropy of two "
+        "logits, functions by squared error. A seed draws the points to learn, "
+        f"{HELD_OUT:,} other points that judge, and the initial weights (uniform in "
+        "+-1/sqrt(fan in); coefficients by `jb.initializers.smooth`). "
+        f"{budget.seeds} seeds, trained in one compiled call for each task and network."
+    )
+
+
+def _data(outcomes: list[Outcome]) -> str:
+    """The generators' own words, and the numbers of the base setting."""
+    lines = [
+        "The paper names the shapes; sizes, noise and intervals are chosen here "
+        "(`experiments/capacity/data.py`).",
+        "",
+    ]
+    for outcome in outcomes:
+        task, base = outcome.task, outcome.task.base
+        words = " ".join((task.draw.__doc__ or "").replace("``", "`").split())
+        lines.append(
+            f"- **{task.title}**: {words} Here {base.points} points to learn, noise "
+            f"{base.noise:g}, geometry {base.geometry:g}, learning rate "
+            f"{base.learning_rate:g}."
+        )
+    return "\n".join(lines)
+
+
+def _failures(found: list[Failure]) -> str:
+    if not found:
+        return "None."
+    lines = [("task", "why", "seeds (on held-out points; on those learned)")]
+    for task, why in dict.fromkeys((failure.task, failure.why) for failure in found):
+        own = [f for f in found if (f.task, f.why) == (task, why)]
+        seeds = ", ".join(f"{f.seed} ({f.value:.4g}; {f.learned:.4g})" for f in own)
+        lines.append((task, why, seeds))
+    return _table(lines)
+
+
+def _every_run(outcomes: list[Outcome]) -> Iterable[dict[str, Any]]:
+    for outcome in outcomes:
+        for network in outcome.task.networks:
+            trained = outcome.trained[network.kind]
+            for run, value, learned in zip(
+                outcome.runs, trained.value, trained.learned, strict=True
+            ):
+                yield {
+                    "task": outcome.task.name,
+                    "network": network.kind,
+                    "variant": run.variant,
+                    "seed": run.seed,
+                    "held_out": float(value),
+                    "learned": float(learned),
+                    **dataclasses.asdict(run.setting),
+                }
+
+
+def _target(task: Task) -> str:
+    return ("at least " if task.classification else "at most ") + task.show(task.target)
+
+
+def _csv(records: Iterable[dict[str, Any]]) -> str:
+    records = [{key: _cell(value) for key, value in r.items()} for r in records]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, records[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Six digits: what single precision can tell apart, and no more."""
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def _table(lines: Sequence[Sequence[str]]) -> str:
+    head, *body = lines
+    rule = ["---"] * len(head)
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *body))

@@ -1,0 +1,13 @@
+"""Pictures of learned activations and of what they decide, of any ``flax.nnx`` network.
+
+Each function returns a ``matplotlib`` figure: ``figure.savefig("act.png")`` writes it, a
+notebook shows it. Nothing is shown unasked, and the state of ``pyplot`` is not touched.
+Needs ``pip install "jaxbern[plot]"``.
+"""
+
+from jaxbern.plot._activations import activation as activation
+from jaxbern.plot._activations import activations as activations
+from jaxbern.plot._boundary import decision_boundary as decision_boundary
+from jaxbern.plot._evolution import activation_evolution as activation_evolution
+
+__all__ = ["activation", "activation_evolution", "activations", "decision_boundary"]

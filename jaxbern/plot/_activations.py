@@ -1,0 +1,193 @@
+"""``plot.activation`` and ``plot.activations``: learned curves and their inputs."""
+
+import math
+from typing import Any
+
+import numpy as np
+from flax import nnx
+from numpy.typing import ArrayLike
+
+from jaxbern.plot import _canvas
+from jaxbern.plot._layers import Layer, layers
+
+_BEYOND = 0.12  # how much is shown beyond the interval, in lengths of it
+_FARTHEST = 0.5  # how much at most, where inputs go beyond
+_BINS = 40
+
+
+def activations(
+    module: nnx.Module,
+    inputs: Any = None,
+    *,
+    neurons: int = 6,
+    rows: int = 6,
+) -> Any:
+    """The learned activations of every layer of a network, a row of panels for each.
+
+    Finds ``jb.BernsteinAct`` layers wherever they are, and those of ``jb.MLP``. A panel has
+    the curve over its interval and its control points ``c_k``. With ``inputs`` to the
+    network, the histogram of what reaches the neuron is under the curve; what lies
+    outside of the interval, where the neuron is constant, is shaded and counted.
+
+    >>> import jax.numpy as jnp, jaxbern as jb
+    >>> model = jb.MLP(2, depth=2, width=3, degree=5, rngs=nnx.Rngs(0))
+    >>> figure = jb.plot.activations(model, jnp.ones((8, 2)))
+    >>> len(figure.axes) >= 6
+    True
+
+    Args:
+      module: a ``flax.nnx`` network. It is not changed, even in training mode: a copy in
+        evaluation mode is used.
+      inputs: what to call it with, a tuple if it takes more than one argument.
+      neurons: how many of each layer at most, spread evenly over it.
+      rows: how many layers at most, spread evenly.
+
+    Returns:
+      The ``matplotlib`` figure.
+    """
+    found = layers(module, inputs)
+    chosen = spread(len(found), rows)
+    columns = spread(max(len(found[k].coeffs) for k in chosen), neurons)
+    figure = _canvas.figure(max(2.3 * len(columns), 3.4), 0.3 + 2.0 * len(chosen))
+    axes = figure.subplots(len(chosen), len(columns), squeeze=False)
+    for row, k in zip(axes, chosen, strict=True):
+        _fill(row, found[k], neurons)
+    if len(chosen) < len(found):
+        figure.suptitle(f"{len(chosen)} of {len(found)} layers", fontsize=10)
+    return figure
+
+
+def activation(
+    coeffs: ArrayLike,
+    *,
+    lower: float = -3.0,
+    upper: float = 3.0,
+    inputs: ArrayLike | None = None,
+    ax: Any = None,
+) -> Any:
+    """One activation: the curve, its control points, the histogram of its inputs.
+
+    >>> figure = activation([0.0, 2.0, -1.0, 1.0])
+
+    Args:
+      coeffs: the ``n + 1`` Bernstein coefficients.
+      lower: left end of the interval.
+      upper: right end.
+      inputs: what reaches the neuron, any shape.
+      ax: a ``matplotlib`` axis to draw into; a new figure if not given.
+
+    Returns:
+      The figure.
+    """
+    coeffs = np.asarray(coeffs, np.float64)
+    if coeffs.ndim != 1 or not coeffs.size:
+        raise ValueError(
+            "coeffs must be the n+1 coefficients of one neuron, got shape "
+            f"{list(coeffs.shape)}; write coeffs[0] for the first, or use "
+            "jb.plot.activations(module) for all of a network"
+        )
+    if not lower < upper:
+        raise ValueError(f"lower must be less than upper, got {lower} and {upper}")
+    if ax is None:
+        ax = _canvas.figure(4.0, 3.0).subplots()
+        ax.set_ylabel(r"$\sigma(x)$")
+    seen = None if inputs is None else np.ravel(np.asarray(inputs, np.float64))
+    start, stop = reach(lower, upper, seen)
+    _outside(ax, lower, upper, start, stop, shaded=seen is not None)
+    x = np.linspace(lower, upper, 201)
+    y = curve(coeffs, lower, upper, x)
+    control = np.linspace(lower, upper, len(coeffs))
+    ax.plot(control, coeffs, "--", color=_canvas.CONTROL, linewidth=0.8, alpha=0.6)
+    ax.plot([start, lower], y[[0, 0]], ":", color=_canvas.CURVE)
+    ax.plot([upper, stop], y[[-1, -1]], ":", color=_canvas.CURVE)
+    ax.plot(x, y, color=_canvas.CURVE, linewidth=2.2)
+    ax.plot(
+        control, coeffs, "o", color=_canvas.CONTROL, markersize=5,
+        markeredgecolor="white", markeredgewidth=0.7,
+    )  # fmt: skip
+    ax.set_xlim(start, stop)
+    _canvas.bare(ax)
+    if seen is not None:
+        _histogram(ax, seen, lower, upper, start, stop)
+    return ax.figure
+
+
+def curve(coeffs: np.ndarray, lower: float, upper: float, x: np.ndarray) -> np.ndarray:
+    """The polynomial at ``x``, clamped, in double precision; ``[points]``."""
+    degree = len(coeffs) - 1
+    t = np.clip((x - lower) / (upper - lower), 0, 1)
+    terms = [
+        c * math.comb(degree, k) * t**k * (1 - t) ** (degree - k)
+        for k, c in enumerate(coeffs)
+    ]
+    return np.sum(terms, axis=0)
+
+
+def spread(count: int, most: int) -> list[int]:
+    """At most so many of ``range(count)``, the first and the last among them.
+
+    >>> spread(4, 6), spread(150, 4)
+    ([0, 1, 2, 3], [0, 50, 99, 149])
+    """
+    if most < 1:
+        raise ValueError(f"at least one must be drawn, got {most}")
+    return np.linspace(0, count - 1, min(count, most)).round().astype(int).tolist()
+
+
+def reach(lower: float, upper: float, seen: np.ndarray | None) -> tuple[float, float]:
+    """What to show: a bit more than the interval, more where inputs are."""
+    length = upper - lower
+    ends = np.array([lower - _BEYOND * length, upper + _BEYOND * length])
+    finite = seen[np.isfinite(seen)] if seen is not None else np.array([])
+    if finite.size:
+        low, high = np.percentile(finite, [0.5, 99.5])
+        most = lower - _FARTHEST * length, upper + _FARTHEST * length
+        ends = np.array(
+            [max(most[0], min(ends[0], low)), min(most[1], max(ends[1], high))]
+        )
+    return float(ends[0]), float(ends[1])
+
+
+def _fill(row: Any, layer: Layer, neurons: int) -> None:
+    """One layer; panels that it has no neurons for stay empty."""
+    chosen = spread(len(layer.coeffs), neurons)
+    for axis in row[len(chosen) :]:
+        axis.axis("off")
+    for axis, k in zip(row, chosen, strict=False):
+        seen = None if layer.inputs is None else layer.inputs[:, k]
+        activation(
+            layer.coeffs[k],
+            lower=float(layer.lower[k]),
+            upper=float(layer.upper[k]),
+            inputs=seen,
+            ax=axis,
+        )
+        axis.set_title(f"{layer.name}, neuron {k}", fontsize=8, pad=3)
+
+
+def _outside(ax, lower, upper, start, stop, *, shaded: bool) -> None:
+    colour = _canvas.OUTSIDE if shaded else _canvas.INPUTS
+    for left, right in ((start, lower), (upper, stop)):
+        ax.axvspan(left, right, color=colour, alpha=0.14, linewidth=0)
+
+
+def _histogram(ax, seen, lower, upper, start, stop) -> None:
+    """Inputs in the lowest quarter of the panel, on an axis of their own."""
+    below = ax.twinx()
+    below.set_zorder(ax.get_zorder() - 1)
+    ax.patch.set_visible(False)  # what is below shines through
+    inside = (seen >= lower) & (seen <= upper)  # NaN is outside
+    shown = np.clip(seen[~np.isnan(seen)], start, stop)
+    counts, edges = np.histogram(shown, _BINS, (start, stop))
+    middles = (edges[1:] + edges[:-1]) / 2
+    within = (middles >= lower) & (middles <= upper)
+    for part, colour in ((within, _canvas.INPUTS), (~within, _canvas.OUTSIDE)):
+        below.bar(
+            middles[part], counts[part], width=np.diff(edges)[0], color=colour,
+            alpha=0.65, linewidth=0,
+        )  # fmt: skip
+    below.set_ylim(0, 4 * max(counts.max(initial=0), 1))
+    below.axis("off")
+    share = 1 - inside.mean() if seen.size else 0.0
+    colour = "#8A3F68" if share else "#666666"
+    ax.set_xlabel(f"{share:.1%} of inputs outside", fontsize=7, color=colour)
