@@ -172,7 +172,7 @@ def adamw(
     b1: float = 0.9,
     b2: float = 0.999,
     eps: float = 1e-8,
-    weight_decay: float = 1e-2,
+    weight_decay: Any = 1e-2,
     mask: Any = None,
 ) -> optax.GradientTransformationExtraArgs:
     """``torch.optim.AdamW`` for real parameters, with PyTorch's default values.
@@ -186,9 +186,10 @@ def adamw(
       b1: decay of the running mean of gradients.
       b2: decay of the running mean of squared gradients.
       eps: added to the square root.
-      weight_decay: 0.01 as in PyTorch; optax has 0.0001.
+      weight_decay: 0.01 as in PyTorch; optax has 0.0001. Or a tree of numbers, one for each
+        part of the parameters, as PyTorch's groups of parameters have.
       mask: as in ``optax.adamw``: a tree of booleans, or a function from parameters to
-        one, that says which of them decay. All by default.
+        one, that says which of them decay. All by default. Only with a single decay.
 
     Example:
       >>> import jax.numpy as jnp, jaxbern as jb
@@ -208,7 +209,7 @@ def adamw(
         by_learning_rate = optax.scale_by_learning_rate(learning_rate)
     return optax.chain(
         _scale_by_adam(b1, b2, eps),
-        optax.add_decayed_weights(weight_decay, mask),
+        _add_decayed_weights(weight_decay, mask),
         by_learning_rate,
     )
 
@@ -244,6 +245,25 @@ def _scale_by_adam(b1: float, b2: float, eps: float) -> optax.GradientTransforma
         return directions, optax.ScaleByAdamState(count, mu, nu)
 
     return optax.GradientTransformation(init, update)
+
+
+def _add_decayed_weights(weight_decay: Any, mask: Any) -> optax.GradientTransformation:
+    """``optax.add_decayed_weights``, also for a tree of decays."""
+    if jax.tree.structure(weight_decay) == jax.tree.structure(0.0):
+        return optax.add_decayed_weights(weight_decay, mask)
+    if mask is not None:
+        raise ValueError(
+            "mask needs a single weight_decay, got a tree of them; write 0.0 in the tree "
+            "where nothing shall decay"
+        )
+
+    def decayed(decay: ArrayLike, updates: Any, params: Any) -> Any:
+        return jax.tree.map(lambda u, p: u + decay * p, updates, params)
+
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
+        return jax.tree.map(decayed, weight_decay, updates, params), state
+
+    return optax.GradientTransformation(optax.init_empty_state, update)
 
 
 def _widened(array: jax.Array) -> jax.Array:

@@ -10,6 +10,7 @@ import optax
 import pytest
 
 import jaxbern as jb
+from tests.train_oracle import AdamW
 
 EPS = float(np.finfo(np.float32).eps)
 # Made by PyTorch: see make_plateau.py beside it.
@@ -105,6 +106,42 @@ def test_adamw_of_half_precision(dtype):
     assert updates.dtype == params.dtype
     square = gradient.astype(jnp.float32) ** 2
     np.testing.assert_allclose(state[0].nu, (1 - 0.999**20) * square, rtol=1e-5)
+
+
+def test_a_tree_of_decays_is_pytorchs_groups_of_parameters(x64):
+    """A group decays as if it had an optimiser of its own; one is of two tensors."""
+    random = np.random.default_rng(0)
+    start = {
+        "coeffs": random.normal(size=4),
+        "linear": {"kernel": random.normal(size=(2, 3)), "bias": random.normal(size=3)},
+    }
+    decays = {"coeffs": 0.5, "linear": 0.03}
+    groups = {"coeffs": [0], "linear": [1, 2]}  # in the order of the leaves
+    slow = [p.copy() for p in jax.tree.leaves(start)]
+    by_hand = {
+        name: AdamW([slow[k] for k in places], decays[name])
+        for name, places in groups.items()
+    }
+    tx = jb.optim.adamw(0.1, weight_decay=decays)
+    params = jax.tree.map(jnp.asarray, start)
+    state = tx.init(params)
+    for _ in range(30):
+        targets = [random.normal(size=p.shape) for p in slow]
+        for name, places in groups.items():
+            gradients = [slow[k] - targets[k] for k in places]
+            by_hand[name].step([slow[k] for k in places], gradients, 0.1)
+        gradients = jax.tree.map(
+            jnp.subtract, params, jax.tree.unflatten(jax.tree.structure(start), targets)
+        )
+        updates, state = tx.update(gradients, state, params)
+        params = optax.apply_updates(params, updates)
+    for found, expected in zip(jax.tree.leaves(params), slow, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_a_mask_needs_a_single_decay():
+    with pytest.raises(ValueError, match=r"mask needs a single .* write 0\.0"):
+        jb.optim.adamw(0.1, weight_decay={"a": 0.1}, mask={"a": True})
 
 
 def test_weight_decay_scales_with_the_rate_and_obeys_its_mask():

@@ -30,13 +30,26 @@ def test_the_defaults_are_the_papers():
 
 
 @pytest.mark.parametrize(
-    "config", [IMPATIENT, TrainConfig(NetworkConfig(28, 150, 256))]
+    "config",
+    [
+        IMPATIENT,
+        TrainConfig(NetworkConfig(28, 150, 256)),
+        changed(coeff_decay=np.float32(0.5)),
+    ],
 )
 def test_json_round_trip(config):
     text = config.to_json()
     assert TrainConfig.from_json(text) == config
     assert json.loads(text)["seeds"] == list(config.seeds)
     assert hash(config) == hash(TrainConfig.from_json(text))
+
+
+def test_a_decay_of_the_coefficients_is_told_only_if_it_is_another():
+    """What was written before there was a choice is the same training."""
+    assert "coeff_decay" not in IMPATIENT.to_dict()
+    decays = changed(coeff_decay=0.0).to_dict()
+    assert decays.pop("coeff_decay") == 0.0
+    assert TrainConfig.from_dict(decays) == IMPATIENT
 
 
 def test_numbers_become_plain():
@@ -78,6 +91,9 @@ def test_unknown_options_are_named():
         ("learning_rate", np.nan, ValueError, "learning_rate must be at least 0"),
         ("learning_rate", "1", TypeError, "learning_rate must be a number"),
         ("weight_decay", np.inf, ValueError, "weight_decay must be at least 0"),
+        ("coeff_decay", -1e-4, ValueError, "coeff_decay must be at least 0"),
+        ("coeff_decay", "0", TypeError, "coeff_decay must be a number"),
+        ("weight_decay", None, TypeError, "weight_decay must be a number"),
         ("plateau_factor", 1, ValueError, "plateau_factor must be .* below 1"),
         ("stop_patience", 0, ValueError, "stop_patience must be at least 1"),
         ("test_fraction", 0, ValueError, "test_fraction must be above 0"),

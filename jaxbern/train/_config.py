@@ -28,6 +28,8 @@ class TrainConfig:
         in PyTorch; if that is a single row, it is left out, as BatchNorm needs two.
       learning_rate: of AdamW, to begin with.
       weight_decay: of AdamW.
+      coeff_decay: that of the coefficients of Bernstein polynomials; None, the paper's,
+        for the same as of all other parameters. Other activations have none to decay.
       plateau_factor: what the learning rate is multiplied by when the validation AUC does
         not improve; the rule is that of :func:`jaxbern.optim.reduce_on_plateau`.
       plateau_patience: how many epochs without improvement are borne before that.
@@ -51,6 +53,7 @@ class TrainConfig:
     batch_size: int = 16_384
     learning_rate: float = 1e-3
     weight_decay: float = 1e-4
+    coeff_decay: float | None = None
     plateau_factor: float = 0.5
     plateau_patience: int = 10
     plateau_threshold: float = 1e-4
@@ -87,6 +90,8 @@ class TrainConfig:
             object.__setattr__(self, name, int(value))
         for name, (low, high) in _NUMBERS.items():
             value = getattr(self, name)
+            if value is None and name == "coeff_decay":
+                continue
             if isinstance(value, bool) or not isinstance(value, numbers.Real):
                 raise TypeError(f"{name} must be a number, got {value!r}")
             value = float(value)
@@ -102,7 +107,10 @@ class TrainConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: numbers, strings, lists and dictionaries."""
-        return {**dataclasses.asdict(self), "seeds": list(self.seeds)}
+        options = {**dataclasses.asdict(self), "seeds": list(self.seeds)}
+        if self.coeff_decay is None:  # what was trained before it could be chosen
+            del options["coeff_decay"]
+        return options
 
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> "TrainConfig":
@@ -139,6 +147,7 @@ _INTEGERS = {
 _NUMBERS = {
     "learning_rate": (0, math.inf),
     "weight_decay": (0, math.inf),
+    "coeff_decay": (0, math.inf),
     "plateau_factor": (0, 1),
     "plateau_threshold": (0, math.inf),
     "stop_improvement": (0, math.inf),

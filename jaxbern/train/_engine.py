@@ -32,6 +32,7 @@ def engine(
         np.array(config.seeds, np.uint32),
         np.float32(config.learning_rate),
         np.float32(config.weight_decay),
+        None if config.coeff_decay is None else np.float32(config.coeff_decay),
     )
     keys, state = _start(*everywhere(mesh, numbers), rules=rules)
     rows = Data(data.x, data.y, split, keys)
@@ -43,13 +44,20 @@ def engine(
 
 @functools.partial(jax.jit, static_argnames="rules")
 def _start(
-    seeds: jax.Array, learning_rate: jax.Array, weight_decay: jax.Array, *, rules: Rules
+    seeds: jax.Array,
+    learning_rate: jax.Array,
+    weight_decay: jax.Array,
+    coeff_decay: jax.Array | None = None,
+    *,
+    rules: Rules,
 ) -> tuple[jax.Array, State]:
     """Keys of the order of rows, and states, with a leading axis for the seeds."""
 
     def of_seed(seed):
         for_order, for_network = jax.random.split(jax.random.key(seed))
-        return for_order, _learner.init(rules, for_network, learning_rate, weight_decay)
+        return for_order, _learner.init(
+            rules, for_network, learning_rate, weight_decay, coeff_decay
+        )
 
     # One after the other, not vmapped: that takes half the time to compile.
     return lax.map(of_seed, seeds)

@@ -24,7 +24,7 @@ from jaxbern.train._stopping import Stopping
 class Rules:
     """The part of a `TrainConfig` that programs are compiled for.
 
-    Seeds, learning rate and weight decay are arguments of the program: another cell of
+    Seeds, learning rate and weight decays are arguments of the program: another cell of
     a sweep that differs in these compiles nothing.
     """
 
@@ -45,7 +45,7 @@ class Rules:
         return cls(**{name: getattr(config, name) for name in names})
 
     def optimizer(self, learning_rate, weight_decay):
-        """AdamW, and the rule for its learning rate; both numbers may be traced."""
+        """AdamW, and the rule for its learning rate; all numbers may be traced."""
         plateau = optim.reduce_on_plateau(
             learning_rate,
             mode="max",
@@ -69,7 +69,7 @@ class State(NamedTuple):
 
     network: Network
     optimizer: Any  # of optax
-    weight_decay: jax.Array  # float32
+    weight_decay: Any  # float32: one number, or one for each part of the parameters
     best: Network  # that of the highest AUC
     stopping: Stopping
 
@@ -104,10 +104,15 @@ class Metrics(NamedTuple):
     stopping: Stopping
 
 
-def init(rules: Rules, key: jax.Array, learning_rate, weight_decay) -> State:
+def init(
+    rules: Rules, key: jax.Array, learning_rate, weight_decay, coeff_decay=None
+) -> State:
     """A seed before its first epoch."""
     params = _network.init(rules.network, key)
     network = Network(params, _network.init_statistics(rules.network))
+    if coeff_decay is not None and "coeffs" in params:
+        parts = {name: jnp.copy(weight_decay) for name in params}  # buffers, as below
+        weight_decay = parts | {"coeffs": coeff_decay}
     optimizer, _ = rules.optimizer(learning_rate, weight_decay)
     return State(
         network,
