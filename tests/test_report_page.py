@@ -220,6 +220,10 @@ def test_browser_sorts(page):
     )
     assert page.run(order).count("descending") == 1
     click(page, "#tools input[type=checkbox]")
+    click(page, f"{SHOWN} th:nth-child(5) button")
+    sizes = [int(text.replace(",", "")) for text in column(page, 4)]
+    assert sizes == sorted(sizes)
+    assert len(sizes) == 20
     click(page, f"{SHOWN} th:nth-child(6) button")  # AUC of ReLU: 18 are not known
     click(page, f"{SHOWN} th:nth-child(6) button")
     values = column(page, 5)
