@@ -9,11 +9,6 @@ from flax import nnx
 import jaxbern as jb
 from jaxbern import _network
 
-# Compiling takes most of the time of tests of networks; none of them needs to be fast.
-QUICKLY = {
-    "xla_backend_optimization_level": 0,
-    "xla_llvm_disable_expensive_passes": True,
-}
 # The eight of the paper.
 ACTIVATIONS = {
     name: {"activation": name} for name in ("relu", "leaky_relu", "selu", "gelu")

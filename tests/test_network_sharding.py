@@ -19,7 +19,8 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
 from jaxbern import _network
 from jaxbern._network import NetworkConfig
 from tests import network_oracle as oracle
-from tests.networks import QUICKLY, random_params
+from tests.networks import random_params
+from tests.quick import QUICKLY
 
 ROWS, DEVICES = 128, 8
 rng = np.random.default_rng(0)

@@ -12,14 +12,11 @@ import jaxbern as jb
 from jaxbern import _network
 from jaxbern._network import NetworkConfig
 from tests import network_oracle as oracle
-from tests.networks import QUICKLY, network, random_params
+from tests.networks import network, random_params
+from tests.quick import quickly
 
 RNG = np.random.default_rng(0)
 X, DLOGITS = RNG.normal(size=(24, 3)), RNG.normal(size=(24, 2))
-
-
-def quick(function):
-    return jax.jit(function, compiler_options=QUICKLY)
 
 
 def stacked(trees):
@@ -49,7 +46,7 @@ def test_vmapped_seeds_are_each_what_it_is_alone(options):
     config = NetworkConfig(3, 3, 4, **options)
     seeds = [random_params(config, seed=seed) for seed in range(3)]
     x = np.float32(X)
-    together = quick(jax.vmap(lambda params: step(config, params, x)))(stacked(seeds))
+    together = quickly(jax.vmap(lambda params: step(config, params, x)))(stacked(seeds))
     for i, params in enumerate(seeds):
         got = jax.tree.map(lambda a, i=i: np.asarray(a[i], np.float64), together)
         chex.assert_trees_all_close(got, exact(config, params, x), atol=2e-5)
@@ -81,7 +78,7 @@ def test_forward_mode_and_second_derivatives():
         logits = _network.forward(config, params, X, None).logits
         return jnp.mean(jax.nn.logsumexp(logits, axis=1) - logits[:, 0])
 
-    @quick
+    @quickly
     def derivatives(params):
         return jax.jvp(jax.value_and_grad(loss), (params,), (direction,))
 
@@ -105,7 +102,7 @@ def test_narrow_computation(dtype, lean):
     config = NetworkConfig(3, 3, 8, degree=9, lean=lean, dtype=dtype)
     params = random_params(config)
     x = np.float32(X.astype(dtype))
-    logits, statistics, gradients = got = quick(lambda p: step(config, p, x))(params)
+    logits, statistics, gradients = got = quickly(lambda p: step(config, p, x))(params)
     assert logits.dtype == dtype
     assert {a.dtype.name for a in jax.tree.leaves((statistics, gradients))} == {
         "float32"

@@ -1,7 +1,5 @@
 """Logits, statistics and gradients against the network in NumPy, and against PyTorch's."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +8,8 @@ import pytest
 from jaxbern import _network
 from jaxbern._network import NetworkConfig
 from tests import network_oracle as oracle
-from tests.networks import ACTIVATIONS, QUICKLY, each_activation, random_params
+from tests.networks import ACTIVATIONS, each_activation, random_params
+from tests.quick import quickly
 
 ROWS, FEATURES, DEPTH, WIDTH = 40, 3, 4, 5
 
@@ -34,7 +33,7 @@ def ours(config, params, x, dlogits, running=None):
         logits, pull, statistics = jax.vjp(run, params, x, has_aux=True)
         return logits, statistics, pull(dlogits)
 
-    return jax.jit(step, compiler_options=QUICKLY)(params, x, dlogits)
+    return quickly(step)(params, x, dlogits)
 
 
 def compare(config, tolerance=1e-11, *, evaluation=False, dtype=np.float64):
@@ -86,7 +85,7 @@ def test_evaluation(activation, residual):
     standard = config(**activation, residual=residual, lean=False)
     params = random_params(lean, np.float64)
 
-    @functools.partial(jax.jit, compiler_options=QUICKLY)
+    @quickly
     def both(params, x, running):
         return [
             _network.forward(form, params, x, tuple(running)).logits

@@ -12,6 +12,7 @@ from jaxbern.kernels import factored, pallas, pallas_vjp
 from jaxbern.kernels.config import Launch
 from tests import casteljau
 from tests.absent_gpu import on_a_gpu
+from tests.quick import quickly
 
 EPS = float(np.finfo(np.float32).eps)
 TINY = float(np.finfo(np.float32).tiny)
@@ -19,12 +20,6 @@ TINY = float(np.finfo(np.float32).tiny)
 SMALL = Launch(rows=4, columns=4, unroll=2, steps=2)
 # The same with half the code, for high degrees.
 PLAIN = Launch(rows=4, columns=4, unroll=1, steps=4)
-
-
-# Compiled often and run once: not worth any optimisation.
-quickly = functools.partial(
-    jax.jit, compiler_options={"xla_backend_optimization_level": 0}
-)
 
 
 @functools.partial(quickly, static_argnames="launch")

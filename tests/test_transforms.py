@@ -11,6 +11,7 @@ from jax import export
 
 import jaxbern as jb
 from tests.implementations import IMPLEMENTATIONS
+from tests.quick import quickly
 
 each_implementation = pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 SEEDS, ROWS, WIDTH, DEGREE = 3, 7, 5, 4
@@ -32,6 +33,10 @@ def value_and_gradients(x, coeffs, implementation, **interval):
     return y, *pull(jnp.cos(y))
 
 
+# The same, compiled once for all tests with arguments of these shapes.
+compiled = quickly(value_and_gradients, static_argnames="implementation")
+
+
 @each_implementation
 def test_jit_gives_the_same_numbers(implementation):
     run = functools.partial(value_and_gradients, implementation=implementation)
@@ -47,10 +52,12 @@ def test_vmap_equals_a_loop(over_x, over_coeffs, implementation):
     x = xs if over_x == 0 else xs[0]
     coeffs = cs if over_coeffs == 0 else cs[0]
     run = functools.partial(value_and_gradients, implementation=implementation)
-    batched = jax.vmap(run, in_axes=(over_x, over_coeffs))(x, coeffs)
+    batched = quickly(jax.vmap(run, in_axes=(over_x, over_coeffs)))(x, coeffs)
     for i in range(SEEDS):
-        alone = run(
-            x[i] if over_x == 0 else x, coeffs[i] if over_coeffs == 0 else coeffs
+        alone = compiled(
+            x[i] if over_x == 0 else x,
+            coeffs[i] if over_coeffs == 0 else coeffs,
+            implementation,
         )
         member = jax.tree.map(lambda v, i=i: v[i], batched)
         chex.assert_trees_all_close(member, alone, rtol=1e-5, atol=1e-6)
@@ -64,8 +71,11 @@ def test_vmap_inside_grad_sums_the_shared_coefficients(implementation):
     def rows_one_by_one(coeffs):
         return jnp.sum(jnp.sin(jax.vmap(lambda row: run(row, coeffs))(x)))
 
-    got = jax.grad(rows_one_by_one)(coeffs)
-    want = jax.grad(lambda c: jnp.sum(jnp.sin(run(x, c))))(coeffs)
+    def all_rows(coeffs):
+        return jnp.sum(jnp.sin(run(x, coeffs)))
+
+    both = quickly(lambda c: (jax.grad(rows_one_by_one)(c), jax.grad(all_rows)(c)))
+    got, want = both(coeffs)
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
@@ -80,11 +90,12 @@ def test_vmap_twice_and_over_the_interval(implementation):
     def one(shift, lower):
         return run(x + shift, coeffs, lower=lower, upper=3.0)
 
-    nested = jax.vmap(jax.vmap(one, (None, 0)), (0, None))(shifts, lowers)
+    nested = quickly(jax.vmap(jax.vmap(one, (None, 0)), (0, None)))(shifts, lowers)
+    alone = quickly(one)
     for i, j in np.ndindex(3, 2):
         member = jax.tree.map(lambda v, i=i, j=j: v[i, j], nested)
         chex.assert_trees_all_close(
-            member, one(shifts[i], lowers[j]), rtol=1e-5, atol=1e-6
+            member, alone(shifts[i], lowers[j]), rtol=1e-5, atol=1e-6
         )
 
 
@@ -97,12 +108,12 @@ def test_any_leading_shape(shape, shared):
     """Scalars, images, sequences, empty batches."""
     x = jnp.asarray(np.random.default_rng(0).normal(size=shape), jnp.float32)
     coeffs = jnp.arange(4.0) if shared else jnp.arange(20.0).reshape(5, 4)
-    y, dx, dc = value_and_gradients(x, coeffs, None)
+    y, dx, dc = compiled(x, coeffs, None)
     chex.assert_equal_shape([x, y, dx])
     chex.assert_equal_shape([coeffs, dc])
     per_neuron = jnp.broadcast_to(coeffs, (5, 4)) if shape else coeffs
     flat = x.reshape(-1, 5) if shape else x
-    want, _, want_dc = value_and_gradients(flat, per_neuron, None)
+    want, _, want_dc = compiled(flat, per_neuron, None)
     np.testing.assert_allclose(y, want.reshape(shape), rtol=1e-6)
     if shared and shape:
         want_dc = want_dc.sum(axis=0)
@@ -117,9 +128,9 @@ def test_odd_sizes_of_the_coefficient_gradient(rows, width):
     rng = np.random.default_rng(rows)
     x = jnp.asarray(rng.normal(size=(rows, width)), jnp.float32)
     coeffs = jnp.asarray(rng.normal(size=(width, 10)), jnp.float32)
-    _, _, dc = value_and_gradients(x, coeffs, "xla")
-    dy = np.cos(np.float64(jb.bernstein(x, coeffs)))
-    want = np.einsum("bw,bwk->wk", dy, np.float64(jb.poly.basis(x, 9)))
+    y, _, dc = compiled(x, coeffs, "xla")
+    basis = np.float64(quickly(jb.poly.basis, static_argnums=1)(x, 9))
+    want = np.einsum("bw,bwk->wk", np.cos(np.float64(y)), basis)
     # Two float32 computations of b_k and y, and `rows` roundings of the sum.
     np.testing.assert_allclose(dc, want, atol=rows**0.5 * 2e-5)
 
@@ -142,9 +153,17 @@ def test_scan_and_remat(implementation):
             h = h + run(h, c)
         return jnp.sum(h**2)
 
-    want = jax.value_and_grad(unrolled)(stack)
-    for wrap in (lambda f: f, jax.checkpoint):
-        got = jax.value_and_grad(lambda s, w=wrap: layers(s, w))(stack)
+    @quickly
+    def each_way(stack):
+        ways = (
+            unrolled,
+            lambda stack: layers(stack, lambda f: f),
+            lambda stack: layers(stack, jax.checkpoint),
+        )
+        return [jax.value_and_grad(way)(stack) for way in ways]
+
+    want, *others = each_way(stack)
+    for got in others:
         chex.assert_trees_all_close(got, want, rtol=1e-4, atol=1e-4)
 
 
@@ -224,6 +243,10 @@ def test_shard_map(implementation):
         # Pallas' interpreter, not the kernels, trips over the check.
         check_vma=implementation != "pallas:interpret",
     )
-    got = jax.grad(lambda x, c: jnp.sum(local(x, c) ** 2), (0, 1))(x, coeffs)
-    want = jax.grad(lambda x, c: jnp.sum(run(x, c) ** 2), (0, 1))(x, coeffs)
+
+    def gradients(function):
+        square = lambda x, c: jnp.sum(function(x, c) ** 2)  # noqa: E731
+        return quickly(jax.grad(square, (0, 1)))(x, coeffs)
+
+    got, want = gradients(local), gradients(run)
     chex.assert_trees_all_close(got, want, rtol=1e-5, atol=1e-6)

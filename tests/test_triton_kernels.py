@@ -1,5 +1,6 @@
 """The Triton kernels in Triton's interpreter, against formulas of another kind."""
 
+import functools
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import pytest
 from jaxbern.kernels import triton as kernels
 from jaxbern.kernels.config import Launch
 from tests import casteljau, oracle
+from tests.quick import quickly
 
 pytest.importorskip("triton", reason="these kernels need Triton")
 
@@ -20,19 +22,25 @@ TINY = float(np.finfo(np.float32).tiny)
 SMALL = Launch(rows=4, columns=8, unroll=2, steps=2)
 
 
-def evaluate(x, coeffs, lower, upper, **options):
-    args = map(jnp.asarray, (x, coeffs, lower, upper))
-    return np.asarray(kernels.evaluate(*args, interpret=True, **options))
+@functools.partial(quickly, static_argnames="launch")
+def evaluate(x, coeffs, lower, upper, launch=None):
+    return kernels.evaluate(x, coeffs, lower, upper, interpret=True, launch=launch)
 
 
-def vjp(x, coeffs, lower, upper, dy, **options):
-    args = map(jnp.asarray, (x, coeffs, lower, upper, dy))
-    return map(np.asarray, kernels.vjp(*args, interpret=True, **options))
+@functools.partial(quickly, static_argnames="launch")
+def vjp(x, coeffs, lower, upper, dy, launch=None):
+    return kernels.vjp(x, coeffs, lower, upper, dy, interpret=True, launch=launch)
 
 
-def moments(x, dy, lower, upper, shape, **options):
-    args = map(jnp.asarray, (x, dy, lower, upper))
-    return np.asarray(kernels.moments(*args, shape=shape, interpret=True, **options))
+@functools.partial(quickly, static_argnames="launch")
+def results(x, coeffs, lower, upper, dy, launch=None):
+    """The value, its gradients, and the coefficients' by the kernel for them alone."""
+    options = {"interpret": True, "launch": launch}
+    return (
+        kernels.evaluate(x, coeffs, lower, upper, **options),
+        *kernels.vjp(x, coeffs, lower, upper, dy, **options),
+        kernels.moments(x, dy, lower, upper, shape=coeffs.shape, **options),
+    )
 
 
 def assert_within(got, want, bound):
@@ -45,17 +53,15 @@ def check(x, coeffs, lower, upper, dy, launch=SMALL):
     degree = coeffs.shape[0] - 1
     allowed = 8 * (degree + 2) * EPS
     interval = lower, upper
-    y = evaluate(x, coeffs, *interval, launch=launch)
+    y, dx, dc, alone = results(x, coeffs, *interval, dy, launch)
     limit = casteljau.value(x, np.abs(coeffs), *interval)
     assert_within(y, casteljau.value(x, coeffs, *interval), allowed * limit + TINY)
-    dx, dc = vjp(x, coeffs, *interval, dy, launch=launch)
     limit = casteljau.slope(x, coeffs, *interval, absolute=True) * np.abs(dy)
     want = casteljau.slope(x, coeffs, *interval) * dy
     assert_within(dx, want, allowed * limit + TINY)
     limit = casteljau.moments(x, np.abs(dy), *interval, coeffs.shape)
     want = casteljau.moments(x, dy, *interval, coeffs.shape)
     assert_within(dc, want, (allowed + x.size * EPS) * limit + TINY)
-    alone = moments(x, dy, *interval, coeffs.shape, launch=launch)
     np.testing.assert_array_equal(alone, dc)
 
 
@@ -111,8 +117,7 @@ def test_every_basis_polynomial_at_the_ends_and_near_them(degree):
     x = np.tile(points[:, None], (1, degree + 1))
     coeffs = np.eye(degree + 1, dtype=np.float32)[:, None]
     lower, upper = np.full((1, 1), -3, np.float32), np.full((1, 1), 3, np.float32)
-    y = evaluate(x, coeffs, lower, upper)
-    dx, dc = vjp(x, coeffs, lower, upper, np.ones_like(x))
+    y, dx, dc, _ = results(x, coeffs, lower, upper, np.ones_like(x))
 
     def exact(n):
         rows = (oracle.basis(p, n, -3.0, 3.0) for p in points)
@@ -132,8 +137,7 @@ def test_every_basis_polynomial_at_the_ends_and_near_them(degree):
 def test_narrow_types_are_rounded_once(dtype, degree):
     x, coeffs, lower, upper, dy = arguments((13, 9), (1, 9), (1, 1), degree)
     x, dy = x.astype(dtype), dy.astype(dtype)
-    y = evaluate(x, coeffs, lower, upper)
-    dx, dc = vjp(x, coeffs, lower, upper, dy)
+    y, dx, dc, _ = results(x, coeffs, lower, upper, dy)
     assert y.dtype == dx.dtype == dtype
     assert dc.dtype == np.float32
     rounding, tiny = jnp.finfo(dtype).eps, jnp.finfo(dtype).smallest_subnormal
@@ -158,8 +162,7 @@ def test_beyond_the_ends_and_nan(degree, dtype):
     x = np.array(values)[:, None].astype(dtype)
     coeffs = np.arange(degree + 1, dtype=np.float32)[:, None, None] ** 2
     lower, upper = np.full((1, 1), -3, np.float32), np.full((1, 1), 3, np.float32)
-    y = evaluate(x, coeffs, lower, upper)
-    dx, dc = vjp(x, coeffs, lower, upper, np.ones_like(x))
+    y, dx, dc, _ = results(x, coeffs, lower, upper, np.ones_like(x))
     top = degree**2
     want = np.array([np.nan, top, 0, top, 0, top, 0, top, 0])
     np.testing.assert_allclose(np.float64(y[:, 0]), want, rtol=1e-2, equal_nan=True)
@@ -195,16 +198,16 @@ def test_seeds_together_are_seeds_alone():
 
 def test_under_jit():
     args = [jnp.asarray(a) for a in arguments((9, 5), (1, 5), (1, 1), degree=3)]
-    run = jax.jit(lambda *a: kernels.vjp(*a, interpret=True))
-    for jitted, eager in zip(run(*args), vjp(*args), strict=True):
+    outside = kernels.vjp(*args, interpret=True)
+    for jitted, eager in zip(vjp(*args), outside, strict=True):
         np.testing.assert_array_equal(jitted, eager)
 
 
 @pytest.mark.parametrize("degree, rows", [(0, 0), (0, 4), (3, 0)])
 def test_nothing_to_do_is_left_to_xla(degree, rows):
     x, coeffs, lower, upper, dy = arguments((rows, 3), (1, 3), (1, 1), degree)
-    assert evaluate(x, coeffs, lower, upper).shape == (rows, 3)
-    dx, dc = vjp(x, coeffs, lower, upper, dy)
+    y, dx, dc, _ = results(x, coeffs, lower, upper, dy)
+    assert y.shape == (rows, 3)
     assert dx.shape == (rows, 3)
     assert dc.shape == coeffs.shape
     assert np.isfinite(dc).all()
