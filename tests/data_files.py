@@ -42,7 +42,7 @@ def write_crlf(path: Path, x, y) -> None:
 
 
 def write_gzip(path: Path, x, y) -> None:
-    path.write_bytes(gzip.compress(text(x, y)))
+    path.write_bytes(gzip.compress(text(x, y), 1))
 
 
 def write_gzip_members(path: Path, x, y) -> None:

@@ -68,9 +68,9 @@ def test_bad_numbers_are_refused(make):
         make(10.0)
 
 
-def boosted_trees(x, y, train=10_000):
+def boosted_trees(x, y, train=6000):
     model = HistGradientBoostingClassifier(
-        max_iter=50, max_leaf_nodes=15, random_state=0
+        learning_rate=0.15, max_iter=30, max_leaf_nodes=15, random_state=0
     )
     with threadpoolctl.threadpool_limits(1):  # other tests have the other cores
         model.fit(x[:train], y[:train])
@@ -80,7 +80,7 @@ def boosted_trees(x, y, train=10_000):
 @pytest.mark.parametrize("name, margin", [("higgs", 0.06), ("susy", 0.01)])
 def test_high_level_columns_help_and_nothing_is_trivial(name, margin):
     make, _, low, _ = SETS[name]
-    data = make(25_000, seed=2)
+    data = make(2 * 6000, seed=2)
     everything = boosted_trees(data.x, data.y)
     low_level = boosted_trees(data.x[:, :low], data.y)
     print(f"{name}: all {everything:.3f}, low-level {low_level:.3f}")

@@ -44,7 +44,7 @@ def test_the_neutrino_makes_a_w_or_a_transverse_mass():
 
 
 def test_razor_variables_are_those_of_the_low_level_columns():
-    events = in_gev(collider.susy(EVENTS, seed=3), units.SUSY)
+    events = in_gev(collider.susy(60, seed=3), units.SUSY)
     events[:, 9] += units.AXIAL_MET_MEAN
     expected = np.array([oracle.susy_variables(event[:8]) for event in events])
     got = np.delete(events[:, 8:], 5, axis=1)  # without MT2
@@ -53,7 +53,7 @@ def test_razor_variables_are_those_of_the_low_level_columns():
 
 
 def test_mt2_is_that_of_the_low_level_columns():
-    events = in_gev(collider.susy(25, seed=4), units.SUSY)
+    events = in_gev(collider.susy(15, seed=4), units.SUSY)
     zeros = 0
     for event in events:
         p, q, missing = (

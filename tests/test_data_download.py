@@ -5,8 +5,6 @@ import errno
 import gzip
 import hashlib
 import os
-import subprocess
-import sys
 import threading
 import time
 
@@ -16,7 +14,7 @@ import pytest
 import jaxbern as jb
 from jaxbern.data import _download, _files
 from jaxbern.data._published import SETS, SUSY, Download
-from tests import data_files, data_server
+from tests import data_child, data_files, data_server
 
 X, Y = data_files.events(SUSY, rows=2000)
 CONTENT = gzip.compress(data_files.text(X, Y), 1)
@@ -240,12 +238,12 @@ def test_killed_in_the_middle(server, tmp_path):
     """What had arrived is kept; whoever waited goes on at once, from there."""
     server.cut, server.hold = [PIECE], threading.Event()
     code = (
-        "import dataclasses, sys; from jaxbern.data import _download, _published as p\n"
+        "import dataclasses; from jaxbern.data import _download, _published as p\n"
         "_download.CHUNK = 10_000\n"
         "there = (p.Download(sys.argv[1]),)\n"
         "_download.fetch(dataclasses.replace(p.SUSY, downloads=there))"
     )
-    child = subprocess.Popen([sys.executable, "-c", code, server.url])
+    child = data_child.start(code, server.url)
     part = _download.folder() / "SUSY.csv.gz.part"
     deadline = time.monotonic() + 60
     while not (part.exists() and part.stat().st_size == PIECE):
@@ -256,7 +254,7 @@ def test_killed_in_the_middle(server, tmp_path):
     waiting = threading.Thread(target=lambda: result.append(fetched(susy(server))))
     waiting.start()
     child.kill()
-    child.wait()
+    child.communicate()
     server.hold.set()
     waiting.join()
     assert result == [CONTENT]

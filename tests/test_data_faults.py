@@ -38,14 +38,23 @@ EXPECTED = {
 }
 
 
+@pytest.fixture(scope="module")
+def converted(tmp_path_factory) -> Path:
+    """A directory with an intact file and a cache where it is converted."""
+    folder = tmp_path_factory.mktemp("converted")
+    (folder / "good.csv.gz").write_bytes(gzip.compress(text.lines(50, seed=1)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAXBERN_CACHE", str(folder / "cache"))
+        jb.data.load(folder / "good.csv.gz")
+    return folder
+
+
 @pytest.fixture
-def good(tmp_path, monkeypatch) -> Path:
-    """An intact file, converted."""
+def good(converted, tmp_path, monkeypatch) -> Path:
+    """The intact file, in a directory and with a cache of its own."""
+    shutil.copytree(converted, tmp_path, dirs_exist_ok=True)
     monkeypatch.setenv("JAXBERN_CACHE", str(tmp_path / "cache"))
-    path = tmp_path / "good.csv.gz"
-    path.write_bytes(gzip.compress(text.lines(50, seed=1)))
-    jb.data.load(path)
-    return path
+    return tmp_path / "good.csv.gz"
 
 
 def test_every_bad_file_has_an_expectation():
@@ -105,10 +114,10 @@ def test_damaged_record_of_a_source_is_made_again(good):
 
 
 def test_no_space_left(good, tmp_path):
-    """With a limit of the operating system, in a process of its own."""
+    """With a limit of the operating system."""
     expected = jb.data.load(good).fingerprint
     other = tmp_path / "other.csv.gz"
-    other.write_bytes(gzip.compress(text.lines(200, seed=2)))
+    other.write_bytes(gzip.compress(text.lines(200, seed=2), 1))
     message = faults.no_space(other)
     assert message.startswith("no space left in ")
     assert "set JAXBERN_CACHE to a directory on another disk" in message

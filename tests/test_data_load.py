@@ -1,7 +1,6 @@
 """Files found, read in every format, and mapped the second time."""
 
 import os
-import subprocess
 import sys
 import time
 
@@ -45,7 +44,7 @@ def test_lines_are_whole_wherever_blocks_end(tmp_path):
     path = tmp_path / "SUSY.csv"
     data_files.write_csv(path, x, y)
     size = path.stat().st_size
-    for block in [*range(600, 1800, 37), size - 1, size, size + 1]:
+    for block in [*range(600, 1800, 111), size - 1, size, size + 1]:
         rows = list(_csv.read(path, SUSY, lambda done: None, block=block))
         np.testing.assert_array_equal(np.concatenate([r.x for r in rows]), x)
         np.testing.assert_array_equal(np.concatenate([r.y for r in rows]), y)
@@ -199,17 +198,6 @@ def test_errors_say_what_to_write(call, message, tmp_path):
     jb.data.load(tmp_path / "H.csv")
     with pytest.raises(jb.data.DataError, match=message):
         call(tmp_path)
-
-
-def test_import_is_light():
-    code = (
-        "import sys, jaxbern.data; "
-        "heavy = ('pyarrow', 'isal', 'platformdirs', 'jaxbern.data.collider'); "
-        "print([module for module in heavy if module in sys.modules])"
-    )
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_a_missing_package_is_named(monkeypatch, tmp_path):

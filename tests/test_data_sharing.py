@@ -1,7 +1,5 @@
 """Several at once, and one that is killed: one copy, whole, for all."""
 
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +10,7 @@ import pytest
 import jaxbern as jb
 from jaxbern.data import _converted
 from jaxbern.data._published import HIGGS
-from tests import data_files
+from tests import data_child, data_files
 
 
 @pytest.fixture
@@ -41,7 +39,7 @@ def test_several_at_once_share_one_conversion(source, monkeypatch):
 
 # Converts, but stops for ever after the first rows are written.
 _STOPS = """
-import pathlib, sys, time
+import pathlib, time
 from jaxbern.data import _converted, _csv
 read = _csv.read
 def stops(*args):
@@ -55,9 +53,7 @@ _converted.convert(pathlib.Path(sys.argv[1]), None)
 
 def test_killed_while_converting(source, capfd):
     """Whoever was waiting converts; what was half-written is swept away."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", _STOPS, str(source)], stdout=subprocess.PIPE, text=True
-    )
+    child = data_child.start(_STOPS, str(source))
     with child, ThreadPoolExecutor(1) as pool:
         assert child.stdout is not None
         assert child.stdout.readline() == "half-way\n"

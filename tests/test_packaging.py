@@ -21,9 +21,10 @@ def run(code: str, **options) -> subprocess.CompletedProcess:
 def test_import_needs_only_the_core_dependencies():
     """Nothing of the test, plotting or GPU extras; no warning; nothing compiled."""
     code = (
-        "import sys, warnings; warnings.simplefilter('error'); import jaxbern; "
+        "import sys, warnings; warnings.simplefilter('error'); import jaxbern.data; "
         "print([m for m in ('chex', 'triton', 'jax_triton', 'matplotlib', 'equinox', "
-        "'jax.experimental.pallas', 'ray', 'polars') if m in sys.modules])"
+        "'jax.experimental.pallas', 'ray', 'polars', 'pyarrow', 'isal', 'platformdirs', "
+        "'jaxbern.data.collider') if m in sys.modules])"
     )
     result = run(code)
     # JAX's CUDA plugin, where it is installed, has its own word to say on stderr.

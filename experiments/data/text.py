@@ -1,5 +1,6 @@
 """Files in UCI's format for the benchmark and for the bad files."""
 
+import functools
 import struct
 import zlib
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import jaxbern as jb
 
 
+@functools.lru_cache(8)
 def lines(rows: int, seed: int = 0) -> bytes:
     """Simulated HIGGS events, written with 18 digits as UCI writes them."""
     data = jb.data.load("collider:higgs", rows=rows, seed=seed)
