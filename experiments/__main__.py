@@ -18,6 +18,10 @@ EXPERIMENTS = {
         "experiments.data.cli",
         "what data there are; fetch, convert, draw and time them",
     ),
+    "demo": (
+        "experiments.demo",
+        "everything once, in minutes: capacity, a small sweep, its report",
+    ),
     "gpu": (
         "experiments.gpu.cli",
         "compile for named GPUs without one: registers, instructions, roofline",
@@ -37,6 +41,10 @@ EXPERIMENTS = {
     "sweep": (
         "experiments.sweep.cli",
         "train a part of the paper's grid, or all of it; killed, it goes on",
+    ),
+    "timing": (
+        "experiments.timing.command",
+        "time and memory of an epoch over the grid, as ratios to ReLU",
     ),
     "training": (
         "experiments.training.cli",

@@ -1,0 +1,75 @@
+"""``python -m experiments demo``: everything once, in minutes, with nothing but a CPU."""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+_DESCRIPTION = """\
+Runs the whole pipeline on a machine with nothing but Python, in minutes:
+
+  1. capacity   what one or two Bernstein neurons learn that ReLU cannot
+  2. sweep      48 cells of the paper's grid, three seeds each, on simulated events
+  3. report     the paper's tables and figures from these, on one page
+
+It can be stopped and started again: the sweep goes on where it was.
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Run all three; returns the exit status."""
+    options = parser().parse_args(argv)
+    # Imported here: help must not wait for JAX.
+    from experiments import capacity
+    from experiments.report import build
+    from experiments.sweep.run import Sweep, run
+
+    began = time.perf_counter()
+    store = options.out / "sweep"
+    _step(1, "capacity: five small tasks, one or two neurons, 32 seeds")
+    rows = capacity.run(options.out / "capacity", quick=options.quick)
+    _step(2, "sweep: a part of the paper's grid on simulated events")
+    training = {"epochs": 2} if options.quick else {}
+    try:
+        summary = run(Sweep("demo", training=training), root=store)
+    except KeyboardInterrupt:
+        print("Stopped. The same command goes on where it was.", file=sys.stderr)
+        return 130
+    _step(3, "report: the paper's tables and figures from these cells")
+    page = build.run(store, options.out / "report")
+    minutes = (time.perf_counter() - began) / 60
+    print("\n".join(closing(rows, build.verdict_lines(store), page, minutes)))
+    return 1 if summary.failed else 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    top = argparse.ArgumentParser(
+        prog="python -m experiments demo",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--out", type=Path, default=Path("results/demo"), help="folder")
+    top.add_argument(
+        "--quick", action="store_true", help="few seeds, few epochs: does it all work?"
+    )
+    return top
+
+
+def closing(rows: list, verdicts: list[str], page: Path, minutes: float) -> list[str]:
+    """What was found, and which file to open."""
+    xor = {row.network: row for row in rows if row.task == "xor_blobs"}
+    return [
+        "",
+        "What was found",
+        f"  XOR by one neuron, median accuracy over {xor['DBN'].seeds} seeds: "
+        f"Bernstein {xor['DBN'].median:.1f}%, ReLU {xor['ReLU'].median:.1f}%.",
+        "  The paper's claims on this small grid of simulated events:",
+        *(f"  {line}" for line in verdicts),
+        "",
+        f"Done in {minutes:.1f} minutes. Open {page.resolve()}",
+    ]
+
+
+def _step(number: int, what: str) -> None:
+    print(f"[{number}/3] {what}", flush=True)
