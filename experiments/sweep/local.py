@@ -39,7 +39,8 @@ def run(jobs: Sequence[Job], progress: Progress, *, at_once: int) -> list[Outcom
     with _Terminate():
         for thread in threads:
             thread.start()
-        _wait(threads, sweep.stop)
+        for _ in threads:
+            _wait(sweep.ended, sweep.stop)
     if sweep.problem is not None:
         raise sweep.problem
     if sweep.stop.is_set():
@@ -60,6 +61,7 @@ class _Sweep:
 
     def __init__(self, jobs: Sequence[Job], progress: Progress):
         self.stop = threading.Event()
+        self.ended = threading.Semaphore(0)  # released by each thread at its end
         self.outcomes: list[Outcome] = []
         self.problem: BaseException | None = None
         self._waiting, self._progress = deque(jobs), progress
@@ -77,6 +79,8 @@ class _Sweep:
         except BaseException as problem:
             self.problem = self.problem or problem
             self.stop.set()
+        finally:
+            self.ended.release()
 
     def _next(self) -> Job | None:
         """The first cell that is not, as far as is known, with another process."""
@@ -102,12 +106,15 @@ class _Sweep:
         self._progress.outcome(outcome)
 
 
-def _wait(threads: Sequence[threading.Thread], stop: threading.Event) -> None:
-    """Until all have ended; the first Ctrl-C asks them to, the second does not wait."""
-    while any(thread.is_alive() for thread in threads):
+def _wait(ended: threading.Semaphore, stop: threading.Event) -> None:
+    """Until a thread has ended; the first Ctrl-C asks for it, the second does not wait.
+
+    Not by ``join``: Python 3.11 takes a thread for ended if Ctrl-C comes during that.
+    """
+    while True:
         try:
-            for thread in threads:
-                thread.join(0.1)
+            if ended.acquire(timeout=0.2):
+                return
         except KeyboardInterrupt:
             if stop.is_set():
                 os._exit(130)  # as good as a kill, which a store survives

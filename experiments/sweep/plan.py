@@ -21,7 +21,7 @@ for each cell; narrow the sweep down to what you want to know.
   python -m experiments plan --preset paper --card a30 --dataset higgs --depth 150 \\
       --width 256 --activation relu,bernstein:25
 """
-_PUBLISHED = {"higgs": 11_000_000, "susy": 5_000_000}  # events, in full
+PUBLISHED_EVENTS = {"higgs": 11_000_000, "susy": 5_000_000}  # events, in full
 
 
 def main(argv: list[str]) -> int:
@@ -69,7 +69,7 @@ def _plan(options: argparse.Namespace) -> int:
     sweep = cli.sweep_of(options)
     cells, began = sweep.cells, time.perf_counter()
     events = {name: _count(sweep, name) for name in {c.dataset for c in cells}}
-    memory = _card(options.card)
+    memory = on_card(options.card)
     config = sweep.config(cells[0])
     print(
         f"{len(cells)} cells, {len(config.seeds) * len(cells):,} trainings of at most "
@@ -129,11 +129,11 @@ def _count(sweep, dataset: str) -> int:
     except jb.data.DataError:
         if source != PUBLISHED:
             raise
-        return min(rows or _PUBLISHED[dataset], _PUBLISHED[dataset])
+        return min(rows or PUBLISHED_EVENTS[dataset], PUBLISHED_EVENTS[dataset])
     return len(found.data)
 
 
-def _card(name: str | None):
+def on_card(name: str | None):
     """What tells the memory of a training on a card."""
     if name is None:
         return None

@@ -1,7 +1,7 @@
 """``run``: a sweep, from its options to its outcomes."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -106,7 +106,8 @@ def run(
     at_once: int | None = None,
     keep_compiled: bool = True,
     live: bool | None = None,
-    callbacks: Sequence[jb.train.Callback] = (),
+    callbacks: Sequence[Callable[[Cell], jb.train.Callback]] = (),
+    checkpoint_seconds: float = 1.0,
     ray_options: Mapping[str, Any] | None = None,
 ) -> Summary:
     """Train the cells that are not completed, and go on with those that were begun.
@@ -119,7 +120,8 @@ def run(
         processors, else one for each device.
       keep_compiled: keep compiled programs in the store.
       live: show bars; if not given, on a terminal only.
-      callbacks: of each training.
+      callbacks: each makes a callback of a training, given the cell.
+      checkpoint_seconds: as in ``jb.train.fit``.
       ray_options: those of :func:`experiments.sweep.on_ray.run`.
 
     Raises:
@@ -144,7 +146,15 @@ def run(
     done = {each.cell for each in found}
     about = {"preset": sweep.preset, "executor": executor}
     jobs = [
-        Job(root, cell, configs[cell.name], loaded[cell.dataset], about, callbacks)
+        Job(
+            root,
+            cell,
+            configs[cell.name],
+            loaded[cell.dataset],
+            about,
+            callbacks,
+            checkpoint_seconds,
+        )
         for cell in cells
         if cell not in done
     ]

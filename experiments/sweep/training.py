@@ -34,7 +34,8 @@ class Job:
       config: of its training.
       events: to train on.
       about: more that the record is to say.
-      callbacks: of the training.
+      callbacks: each makes a callback of the training, given the cell.
+      checkpoint_seconds: as in ``jb.train.fit``.
     """
 
     root: Path
@@ -42,7 +43,8 @@ class Job:
     config: jb.train.TrainConfig
     events: Events
     about: dict[str, Any]
-    callbacks: Sequence[jb.train.Callback] = ()
+    callbacks: Sequence[Callable[[Cell], jb.train.Callback]] = ()
+    checkpoint_seconds: float = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,7 +154,6 @@ def _completed(job: Job) -> CellResult | None:
 
 def _trained(job, claim, stop, watch, devices) -> CellResult:
     directory = claim.path.parent / "training"
-    watcher = _Watcher(job.cell, claim, stop, watch)
 
     def fit() -> jb.train.Result:
         return jb.train.fit(
@@ -160,9 +161,13 @@ def _trained(job, claim, stop, watch, devices) -> CellResult:
             job.events.data,
             directory=directory,
             resume=True,
-            callbacks=[*job.callbacks, watcher],
+            callbacks=[
+                *(make(job.cell) for make in job.callbacks),
+                _Watcher(job.cell, claim, stop, watch),
+            ],
             progress=False,
             devices=devices,
+            checkpoint_seconds=job.checkpoint_seconds,
         )
 
     with counted() as count:

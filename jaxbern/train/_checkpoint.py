@@ -45,7 +45,12 @@ class Checkpoints:
         self._saved: int | None = None  # after how many epochs
         self._manager = ocp.CheckpointManager(
             directory.resolve(),
-            options=ocp.CheckpointManagerOptions(max_to_keep=2, create=True),
+            options=ocp.CheckpointManagerOptions(
+                max_to_keep=2,
+                create=True,
+                # What a killed process was writing can get in the way of the same epoch.
+                cleanup_tmp_directories=True,
+            ),
         )
 
     def save(self, training: Training, *, force: bool) -> None:

@@ -1,0 +1,103 @@
+"""A tiny sweep that several tests share: two cells that compile fast."""
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+
+import jaxbern as jb
+from experiments.sweep import presets, store
+from experiments.sweep.grid import Cell
+from experiments.sweep.results import COLUMNS, CellResult
+from experiments.sweep.run import Sweep, run
+
+EPOCHS = 4
+CELLS = [Cell("higgs", True, 1, 2, name) for name in ("relu", "bernstein:3")]
+TINY = presets.Preset(
+    "for tests",
+    lambda: list(CELLS),
+    presets.COLLIDER,
+    rows=120,
+    # 96 rows to train on: whole batches, as a last one of another size costs time.
+    training={"epochs": EPOCHS, "batch_size": 48, "seeds": (0, 1)},
+    jobs=1,
+)
+presets.PRESETS["tiny"] = TINY  # also in processes that import this module
+SWEEP = Sweep("tiny")
+
+
+def sweep(root: Path, what: Sweep = SWEEP, **options):
+    """Run it, with a checkpoint of every epoch."""
+    options = {"live": False, "checkpoint_seconds": 0, "keep_compiled": False} | options
+    return run(what, root=root, **options)
+
+
+def histories(root: Path) -> dict[str, dict]:
+    """All that must be the same bit for bit, of each completed cell."""
+    reading = store.read(root, thorough=True)
+    return {
+        result.cell.name: {
+            "stops": result.stops,
+            **{
+                (seed, name): columns[name].tobytes()
+                for seed, columns in result.history.items()
+                for name in COLUMNS
+                if name != "seconds"
+            },
+        }
+        for result in reading.results
+    }
+
+
+def made_up(
+    cell: Cell = CELLS[0], seeds=(0, 1), epochs: int = 3, **about
+) -> CellResult:
+    """A completed cell that nobody trained."""
+    random = np.random.default_rng(0)
+    history = {
+        seed: {name: random.random(epochs) for name in COLUMNS} for seed in seeds
+    }
+    stop = {"reason": "finished", "epoch": epochs - 1, "step": None, "last_loss": 0.5}
+    return CellResult(cell, history, {seed: dict(stop) for seed in seeds}, about)
+
+
+class Seen(jb.train.Callback):
+    """Notes the epochs that are trained, in a file that outlives the process."""
+
+    def __init__(self, cell: Cell, *, log: Path):
+        self._cell, self._log = cell, log
+
+    def epoch(self, records):
+        with self._log.open("a") as file:
+            file.write(f"{self._cell.name} {records[0]['epoch']}\n")
+
+
+class Once(jb.train.Callback):
+    """Something happens in an epoch of a cell, the first time it is trained."""
+
+    def __init__(self, cell: Cell, *, of: Cell, epoch: int, mark: Path, what):
+        self._mine, self._epoch = cell == of, epoch
+        self._mark, self._what = mark, what
+
+    def epoch(self, records):
+        if (
+            self._mine
+            and records[0]["epoch"] == self._epoch
+            and not self._mark.exists()
+        ):
+            self._mark.touch()
+            self._what()
+
+
+def kill_this_process() -> None:
+    time.sleep(0.3)  # for the checkpoints of the epochs before to reach the disk
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def seen(log: Path) -> list[str]:
+    with contextlib.suppress(FileNotFoundError):
+        return log.read_text().splitlines()
+    return []
