@@ -1,0 +1,21 @@
+r"""Sound bounds on what a network can put out, and on how fast that can change.
+
+For a box of inputs, ``bounds`` encloses every output and ``lipschitz`` every change of the
+output relative to that of the input. Both are proofs: they hold for the network whose
+parameters, statistics and options are the stored numbers, in exact arithmetic, and
+every rounding error made on the way is paid for. (What the network itself computes in
+floats differs from exact arithmetic by its own rounding.)
+
+Bernstein activations are easy to enclose: restricted to an interval a polynomial lies in
+the hull of its coefficients there, and so does its derivative, tighter with the square of
+the interval's width; outside its interval it is constant.
+
+Reference: H. Zhang et al., *Efficient Neural Network Robustness Certification with General
+Activation Functions*, 2018, for lines substituted backward through a network.
+"""
+
+from jaxbern.certify._api import bounds as bounds
+from jaxbern.certify._api import lipschitz as lipschitz
+from jaxbern.certify._rounding import Bounds as Bounds
+
+__all__ = ["Bounds", "bounds", "lipschitz"]

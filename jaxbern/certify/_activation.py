@@ -1,0 +1,25 @@
+"""Control points and slopes of whatever activation a network has."""
+
+import jax
+
+from jaxbern._hidden import BERNSTEIN
+from jaxbern._network import NetworkConfig
+from jaxbern.certify import _bernstein, _fixed
+from jaxbern.certify._bernstein import Points
+from jaxbern.certify._rounding import Bounds
+
+
+def points(config: NetworkConfig, coeffs: jax.Array | None, box: Bounds) -> Points:
+    """Control points of every neuron of a layer, for ``x`` in a box ``[W]``."""
+    if config.activation == BERNSTEIN:
+        assert coeffs is not None
+        return _bernstein.points(coeffs, config.lower, config.upper, box)
+    return _fixed.points(config.activation, box)
+
+
+def slopes(config: NetworkConfig, coeffs: jax.Array | None, box: Bounds) -> Bounds:
+    """Bounds on the derivative of every neuron of a layer."""
+    if config.activation == BERNSTEIN:
+        assert coeffs is not None
+        return _bernstein.slopes(coeffs, config.lower, config.upper, box)
+    return _fixed.slopes(config.activation, box)

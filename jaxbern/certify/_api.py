@@ -1,0 +1,200 @@
+"""``jaxbern.certify.bounds`` and ``jaxbern.certify.lipschitz``."""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxbern import _network
+from jaxbern._arguments import arithmetic
+from jaxbern._layer import BernsteinAct
+from jaxbern._mlp import MLP
+from jaxbern._network import NetworkConfig
+from jaxbern.certify import _arguments, _bernstein, _lipschitz, _propagate
+from jaxbern.certify._layers import fold
+from jaxbern.certify._lines import heights
+from jaxbern.certify._rounding import Bounds, largest
+from jaxbern.certify._split import split
+
+# So many boxes at a time: the affine method keeps matrices [2W, W] for each.
+_AT_ONCE = 64
+
+
+def bounds(
+    network: MLP | BernsteinAct,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    *,
+    method: str = "affine",
+    weights: ArrayLike | None = None,
+    splits: int = 0,
+) -> Bounds:
+    """``lower <= f(x) <= upper`` for all ``x`` in a box: sound, also in rounding.
+
+    ``"interval"`` takes one layer after the other: the cheapest, and much too wide for deep
+    networks. ``"affine"`` encloses each activation between two lines and substitutes them
+    backward to the inputs, for every hidden neuron: ``depth`` times the work, and close to
+    the true range. For an activation alone both are the range of its polynomials.
+
+    Works under ``jit``, ``vmap`` and ``grad``; a batch of boxes is computed 64 at a time.
+
+    Args:
+      network: in evaluation mode.
+      lower: ends of the box, ``[..., in]``; an infinite end is allowed.
+      upper: the other ends.
+      method: ``"affine"`` or ``"interval"``.
+      weights: ``[k, out]``, to bound ``weights @ f(x)``, such as the margin ``[[-1.0, 1.0]]``
+        between two logits: far tighter than the difference of their bounds.
+      splits: halve the box so many times along the inputs that matter most, and
+        return what encloses all ``2 ** splits`` parts.
+
+    Returns:
+      Bounds ``(lower, upper)``, each ``[..., out]`` or ``[..., k]``.
+
+    >>> import jax.numpy as jnp, jaxbern as jb
+    >>> from flax import nnx
+    >>> model = jb.MLP(2, depth=3, width=8, degree=5, rngs=nnx.Rngs(0))
+    >>> model.eval()
+    >>> low, high = jb.certify.bounds(model, -0.1 * jnp.ones(2), 0.1 * jnp.ones(2))
+    >>> logits = model(jnp.zeros((1, 2)))[0]
+    >>> bool(jnp.all((low <= logits) & (logits <= high)))
+    True
+    """
+    _arguments.check_network(network)
+    _arguments.check_choice("method", method, ("affine", "interval"))
+    _arguments.check_splits(splits)
+    width, dtypes = _arguments.width_of(network), _arguments.dtypes_of(network)
+    box = _arguments.box_of(lower, upper, width, *dtypes)
+    if isinstance(network, BernsteinAct):
+        _arguments.refuse_for_activation(weights=weights, splits=splits)
+        return _of_activation(_range, network, box)
+    weights = _arguments.weights_of(weights, network.config.out_features)
+    numbers = network._params(), (network.mean[...], network.var[...]), weights
+    return _bounds(network.config, *numbers, box, method=method, splits=splits)
+
+
+def lipschitz(
+    network: MLP | BernsteinAct,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+    *,
+    norm: float = 2,
+    method: str = "jacobian",
+    weights: ArrayLike | None = None,
+    splits: int = 0,
+) -> jax.Array:
+    """``L`` with ``|f(x) - f(y)| <= L |x - y|``, in a box or everywhere.
+
+    ``"product"`` multiplies the norms of the layers, each with the largest slopes of its
+    activations. ``"jacobian"`` also encloses the Jacobian by intervals, layer by layer, and
+    takes the smaller one. In a box both know how far each activation's input can move.
+
+    Args:
+      network: in evaluation mode.
+      lower: ends of the box, ``[..., in]``; without a box ``L`` holds for all inputs.
+      upper: the other ends.
+      norm: of inputs and outputs, 2 or ``jnp.inf``.
+      method: ``"jacobian"`` or ``"product"``.
+      weights: ``[k, out]``, for ``weights @ f(x)`` instead of ``f(x)``.
+      splits: as for :func:`bounds`; the largest constant of all parts.
+
+    Returns:
+      ``L``, of shape ``[...]``.
+
+    >>> import jax.numpy as jnp, jaxbern as jb
+    >>> from flax import nnx
+    >>> act = jb.BernsteinAct(4, degree=5, init="identity", rngs=nnx.Rngs(0))
+    >>> round(float(jb.certify.lipschitz(act)), 3)
+    1.0
+    """
+    _arguments.check_network(network)
+    _arguments.check_choice("method", method, ("jacobian", "product"))
+    _arguments.check_choice("norm", norm, (2, math.inf))
+    _arguments.check_splits(splits)
+    width, dtypes = _arguments.width_of(network), _arguments.dtypes_of(network)
+    box = _arguments.optional_box(lower, upper, width, *dtypes)
+    if isinstance(network, BernsteinAct):
+        _arguments.refuse_for_activation(weights=weights, splits=splits)
+        if box is None:
+            everything = jnp.full(width, jnp.inf, arithmetic(*dtypes))
+            box = Bounds(-everything, everything)
+        return _of_activation(_steepest, network, box)
+    weights = _arguments.weights_of(weights, network.config.out_features)
+    numbers = network._params(), (network.mean[...], network.var[...]), weights
+    options = {"norm": norm, "method": method}
+    if box is None:
+        return _constant(network.config, *numbers, arithmetic(*dtypes), **options)
+    return _constant_in(network.config, *numbers, box, splits=splits, **options)
+
+
+@functools.partial(jax.jit, static_argnames=("config", "method", "splits"))
+def _bounds(config, params, running, weights, box, *, method, splits):
+    network = fold(config, params, running, weights, box.lower.dtype)
+    one = functools.partial(_propagate.bounds, config, network, method=method)
+    guide = _guide(config, params, running, weights)
+    each = _over_parts(one, guide, box, splits)
+    return Bounds(jnp.min(each.lower, axis=-2), jnp.max(each.upper, axis=-2))
+
+
+@functools.partial(jax.jit, static_argnames=("config", "dtype", "norm", "method"))
+def _constant(config, params, running, weights, dtype, *, norm, method):
+    network = fold(config, params, running, weights, dtype)
+    return _lipschitz.lipschitz(config, network, None, norm=norm, method=method)
+
+
+@functools.partial(jax.jit, static_argnames=("config", "norm", "method", "splits"))
+def _constant_in(config, params, running, weights, box, *, norm, method, splits):
+    network = fold(config, params, running, weights, box.lower.dtype)
+    one = functools.partial(
+        _lipschitz.lipschitz, config, network, norm=norm, method=method
+    )
+    guide = _guide(config, params, running, weights)
+    return jnp.max(_over_parts(one, guide, box, splits), axis=-1)
+
+
+def _guide(config: NetworkConfig, params, running, weights) -> Callable:
+    """The network at one input, as it is computed: it only chooses where to split."""
+
+    def f(x: jax.Array) -> jax.Array:
+        logits = _network.forward(config, params, x[None], running).logits[0]
+        return logits if weights is None else weights.astype(logits.dtype) @ logits
+
+    return f
+
+
+def _over_parts(one: Callable, guide: Callable, box: Bounds, splits: int) -> Any:
+    """What ``one`` gives for each part of each box, ``[..., parts, *result]``."""
+    leading = box.lower.shape[:-1]
+    boxes = jax.tree.map(lambda end: end.reshape(-1, end.shape[-1]), box)
+    if splits:
+        boxes = jax.vmap(lambda box: split(guide, box, splits))(boxes)
+        boxes = jax.tree.map(lambda end: end.reshape(-1, end.shape[-1]), boxes)
+    few = len(boxes.lower) <= _AT_ONCE
+    each = (
+        jax.vmap(one)
+        if few
+        else functools.partial(jax.lax.map, one, batch_size=_AT_ONCE)
+    )
+    found = each(boxes)
+    return jax.tree.map(lambda a: a.reshape(*leading, 2**splits, *a.shape[1:]), found)
+
+
+def _of_activation(one: Callable, network: BernsteinAct, box: Bounds) -> Any:
+    """``one(coeffs, lower, upper, box)`` for each ``[in]`` of the box ``[..., in]``."""
+    coeffs, (lower, upper) = network.coefficients, network.interval
+    numbers = (jnp.asarray(a, box.lower.dtype) for a in (coeffs, lower, upper))
+    for _ in box.lower.shape[:-1]:
+        one = jax.vmap(one, (None, None, None, 0))
+    return jax.jit(one)(*numbers, box)
+
+
+def _range(coeffs, lower, upper, box: Bounds) -> Bounds:
+    return heights(_bernstein.points(coeffs, lower, upper, box))
+
+
+def _steepest(coeffs, lower, upper, box: Bounds) -> jax.Array:
+    return jnp.max(largest(_bernstein.slopes(coeffs, lower, upper, box)))

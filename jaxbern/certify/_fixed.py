@@ -1,0 +1,107 @@
+"""Control points and slopes of ``relu``, ``leaky_relu``, ``selu`` and ``gelu`` on an interval.
+
+Between neighbouring *knots* each function is convex or concave, so it lies between its
+chord and its tangents at both ends, of which each is used for one half: the ends and, in
+the middle, the heights of both tangents are control points. There are more knots than
+changes of curvature, so that pieces are short where a function bends.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbern._hidden import FIXED
+from jaxbern.certify._bernstein import Points
+from jaxbern.certify._rounding import Bounds, gamma, largest
+
+_SELU_SCALE, _SELU_ALPHA = 1.0507009873554804934, 1.6732632423543772848
+_ROOT = math.sqrt(2)  # gelu'' = (2 - x^2) exp(-x^2/2) / sqrt(2 pi)
+_FAR = 2.0**60  # stands for infinity, of which nothing is said in the end
+
+
+class Function(NamedTuple):
+    """What is known of a fixed activation."""
+
+    knots: tuple[float, ...]
+    slope: Callable  # at x, seen from another place: functions have kinks
+    steepest: float
+
+
+def _relu_slope(x, seen_from):
+    return jnp.where(seen_from > 0, jnp.ones_like(x), 0)
+
+
+def _leaky_slope(x, seen_from):
+    return jnp.where(seen_from > 0, jnp.ones_like(x), 0.1)
+
+
+def _selu_slope(x, seen_from):
+    left = _SELU_SCALE * _SELU_ALPHA * jnp.exp(jnp.minimum(x, 0))
+    return jnp.where(seen_from > 0, _SELU_SCALE, left)
+
+
+def _gelu_slope(x, seen_from):
+    del seen_from
+    density = jnp.exp(-0.5 * jnp.square(x)) / math.sqrt(2 * math.pi)
+    return 0.5 * jax.lax.erfc(-x / _ROOT) + x * density
+
+
+def _mirrored(knots: tuple[float, ...]) -> tuple[float, ...]:
+    return (*(-k for k in reversed(knots)), 0.0, *knots)
+
+
+FUNCTIONS = {
+    "relu": Function((0.0,), _relu_slope, 1.0),
+    "leaky_relu": Function((0.0,), _leaky_slope, 1.0),
+    "selu": Function(
+        (-100.0, -40.0, -17.0, -12.0, -8.0, -6.0, -4.0, -3.0, -2.0, -1.5, -1.0, -0.5, 0.0),
+        _selu_slope,
+        _SELU_SCALE * _SELU_ALPHA,
+    ),
+    "gelu": Function(
+        _mirrored((0.25, 0.5, 0.75, 1.0, _ROOT, 1.75, 2.25, 3.0, 4.0, 6.0, 8.0, 12.0)),
+        _gelu_slope,
+        1.13,
+    ),
+}  # fmt: skip
+
+
+def points(name: str, box: Bounds) -> Points:
+    """Of the activation with this name for ``x`` in a box."""
+    function, value = FUNCTIONS[name], FIXED[name]
+    start, stop, middle = _pieces(function, box)
+    half = middle - start, stop - middle
+    tangents = (
+        value(start) + function.slope(start, middle) * half[0],
+        value(stop) - function.slope(stop, middle) * half[1],
+    )
+    x, y = [start, middle, middle, stop], [value(start), *tangents, value(stop)]
+    # Values, slopes and tangents have a few roundings each, relative to these;
+    # on an unbounded interval the heights become infinite.
+    slack = gamma(0, start.dtype) * function.steepest * (1 + largest(box))
+    steepest = jnp.full_like(slack, function.steepest)
+    return Points(
+        jnp.concatenate(x, axis=1), jnp.concatenate(y, axis=1), slack, steepest
+    )
+
+
+def slopes(name: str, box: Bounds) -> Bounds:
+    """Bounds on the derivative, which is monotone on every piece."""
+    function = FUNCTIONS[name]
+    start, stop, middle = _pieces(function, box)
+    ends = [function.slope(end, middle) for end in (start, stop)]
+    both = jnp.concatenate(ends, axis=1)
+    slack = gamma(0, both.dtype) * function.steepest
+    return Bounds(jnp.min(both, axis=1) - slack, jnp.max(both, axis=1) + slack)
+
+
+def _pieces(function: Function, box: Bounds):
+    """Starts, stops and middles ``[W, P]``; a piece outside the box has no width."""
+    lower, upper = (jnp.nan_to_num(e, posinf=_FAR, neginf=-_FAR)[:, None] for e in box)
+    knots = jnp.clip(jnp.asarray(function.knots, lower.dtype)[None], lower, upper)
+    cuts = jnp.concatenate([lower, knots, upper], axis=1)
+    start, stop = cuts[:, :-1], cuts[:, 1:]
+    return start, stop, 0.5 * start + 0.5 * stop

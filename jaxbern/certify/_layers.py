@@ -1,0 +1,100 @@
+"""The network as a user stores it, with BatchNorm folded in: what bounds are computed on.
+
+With running statistics a hidden layer is ``h + act(x)``, ``x = kernel' h + bias'``, where
+``kernel' = kernel / std`` and ``bias' = (bias - mean) / std``. Folding rounds every entry by
+a few ``eps`` of its own size, which the ``16`` of :func:`gamma` covers.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbern._network import NetworkConfig
+from jaxbern.certify._rounding import Bounds, centred, gamma, known, size
+
+
+class Layer(NamedTuple):
+    """``x = kernel^T h + bias``; hidden layers are stacked along a leading axis."""
+
+    kernel: jax.Array  # [in, out]
+    bias: jax.Array  # [out]
+    kernel_size: jax.Array  # what rounding errors in either are relative to
+    bias_size: jax.Array
+
+
+class Network(NamedTuple):
+    """All layers, and the coefficients ``[depth, W, n+1]`` or None."""
+
+    first: Layer
+    hidden: Layer
+    last: Layer
+    coeffs: jax.Array | None
+
+
+def fold(
+    config: NetworkConfig,
+    params: dict[str, Any],
+    running: tuple[jax.Array, jax.Array],
+    weights: jax.Array | None,
+    dtype: Any,
+) -> Network:
+    """The network in ``dtype``; ``weights [k, out]`` combine its outputs."""
+    if "coeffs" in params:
+        # In the dtype of the parameters, as the network does it.
+        params = params | {"coeffs": config.layer.coefficients(params["coeffs"])}
+    params, (mean, var) = jax.tree.map(lambda a: a.astype(dtype), (params, running))
+    scale = 1 / jnp.sqrt(var + config.epsilon)
+    first = _normalised(params["first"], mean[0], scale[0])
+    hidden = _normalised(params["hidden"], mean[1:], scale[1:])
+    last = _last(params["last"], None if weights is None else weights.astype(dtype))
+    return Network(first, hidden, last, params.get("coeffs"))
+
+
+def _normalised(part: dict[str, jax.Array], mean, scale) -> Layer:
+    return _plain(part["kernel"] * scale[..., None, :], (part["bias"] - mean) * scale)
+
+
+def _plain(kernel, bias) -> Layer:
+    return Layer(kernel, bias, size(kernel), size(bias))
+
+
+def _last(part: dict[str, jax.Array], weights: jax.Array | None) -> Layer:
+    kernel, bias = part["kernel"], part["bias"]
+    if weights is None:
+        return _plain(kernel, bias)
+    sizes = size(weights)
+    return Layer(
+        matmul(kernel, weights.T),
+        matmul(weights, bias),
+        matmul(size(kernel), sizes.T),
+        matmul(sizes, size(bias)),
+    )
+
+
+def matmul(a: jax.Array, b: jax.Array) -> jax.Array:
+    """A product in full precision: a GPU's short floats are not in the error bounds."""
+    return jnp.matmul(a, b, precision=jax.lax.Precision.HIGHEST)
+
+
+def through(layer: Layer, box: Bounds, terms: int) -> Bounds:
+    """The range of ``x`` for ``h`` in a box: exact but for rounding.
+
+    Centre and radius go separately, ``centre kernel + bias`` and ``radius |kernel|``; the
+    products in each have at most the sizes that ``error`` adds up.
+    """
+    centre, radius = centred(box)
+    middle = matmul(centre, layer.kernel) + layer.bias
+    error = matmul(size(centre) + radius, layer.kernel_size) + layer.bias_size
+    reach = matmul(radius, jnp.abs(layer.kernel))
+    reach = reach + gamma(terms, middle.dtype) * error
+    return known(Bounds(middle - reach, middle + reach))
+
+
+def terms(config: NetworkConfig) -> int:
+    """How many roundings one number of the network meets at most.
+
+    Those of the longest sums, with the few per layer of what is added up over layers.
+    """
+    longest = max(config.in_features, config.width)
+    return longest + config.out_features + 4 * config.depth
