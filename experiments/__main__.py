@@ -38,6 +38,10 @@ EXPERIMENTS = {
         "experiments.report.cli",
         "the paper's tables and figures from a sweep, beside the paper's numbers",
     ),
+    "sensitivity": (
+        "experiments.sensitivity.command",
+        "do the conclusions hang on interval, initialisation, decay or shape?",
+    ),
     "sweep": (
         "experiments.sweep.cli",
         "train a part of the paper's grid, or all of it; killed, it goes on",

@@ -69,7 +69,7 @@ def _plan(options: argparse.Namespace) -> int:
     sweep = cli.sweep_of(options)
     cells, began = sweep.cells, time.perf_counter()
     events = {name: _count(sweep, name) for name in {c.dataset for c in cells}}
-    memory = on_card(options.card)
+    memory = on_card(options.card) if options.card else None
     config = sweep.config(cells[0])
     print(
         f"{len(cells)} cells, {len(config.seeds) * len(cells):,} trainings of at most "
@@ -133,10 +133,8 @@ def _count(sweep, dataset: str) -> int:
     return len(found.data)
 
 
-def on_card(name: str | None):
+def on_card(name: str):
     """What tells the memory of a training on a card."""
-    if name is None:
-        return None
     from experiments.gpu import targets, toolchain
     from experiments.gpu.quiet import no_driver_expected
 

@@ -1,0 +1,1 @@
+"""How much the conclusions hang on what the paper leaves open."""
