@@ -7,14 +7,13 @@ from html.parser import HTMLParser
 
 import pytest
 
-from experiments.report import build, cli, efficiency, text
+from experiments.report import build, cli, efficiency
 from experiments.report.contents import judged
 from experiments.report.groups import METRICS, Group
 from experiments.report.models import models
-from experiments.report.provenance import caveats, missing_lines
+from experiments.report.provenance import missing_lines
 from experiments.sweep import store
-from experiments.sweep.grid import Cell
-from tests import report_browser, report_site, report_stores
+from tests import report_browser, report_site
 
 SHOWN = "#efficiency-higgs-residual-auc"
 
@@ -24,8 +23,15 @@ def site(tmp_path_factory):
     """A store, and the directory of its report."""
     folder = tmp_path_factory.mktemp("report")
     report_site.fill(folder / "store")
+    plan = folder / "plan.csv"
+    plan.write_text(
+        "cell,parameters,memory_bytes\n"
+        "higgs-residual-5x16-relu,1586,1073741824\n"
+        "higgs-residual-150x256-relu,9810946,4000000000\n"
+        "higgs-residual-150x256-bernstein25,10809346,8000000000\n"
+    )
     options = ["--store", str(folder / "store"), "--out", str(folder / "out")]
-    assert cli.main(options) == 0
+    assert cli.main([*options, "--memory", str(plan)]) == 0
     return folder
 
 
@@ -69,6 +75,29 @@ def test_csv_has_the_analysis_and_the_papers_numbers(site):
     assert written[2]["qualifying_total"] == ""  # not trained is not zero
     runs = read_csv(site, "models")
     assert len(runs) == 3 * (16 + 3) + 2  # and the two seeds that trained
+
+
+def test_memory_of_a_plan_is_shown_and_judged(site):
+    lines = {(line["depth"], line["width"]): line for line in read_csv(
+        site, "runtime-higgs-residual"
+    )}  # fmt: skip
+    assert lines["5", "16"]["relu_memory"] == "1073741824"
+    assert lines["5", "16"]["n9_memory"] == ""
+    assert lines["5", "16"]["paper_relu_seconds"] == "233.0"
+    text = (site / "out" / "tables" / "runtime-higgs-residual.md").read_text()
+    assert "1.00 GiB" in text
+    verdict = next(c for c in read_csv(site, "claims") if c["claim"] == "memory")
+    assert verdict["ours"] == "does not hold"
+    assert "2.00x" in verdict["numbers"]
+
+
+def test_another_file_than_a_plan_is_told(site, tmp_path, capsys):
+    other = tmp_path / "other.csv"
+    other.write_text("cell,seconds\na,1\n")
+    options = ["--store", str(site / "store"), "--out", str(tmp_path / "out")]
+    assert cli.main([*options, "--memory", str(other)]) == 1
+    assert "must have the columns cell and memory_bytes" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_text_formats_mark_what_is_not_trained(site):
@@ -139,43 +168,10 @@ def test_page_is_one_file_with_sound_links(site):
     assert "default-src 'none'" in content
 
 
-def test_no_store_and_no_cell_are_told(tmp_path, capsys):
-    options = ["--store", str(tmp_path / "store"), "--out", str(tmp_path / "out")]
-    assert cli.main(options) == 1
-    assert "there is no store" in capsys.readouterr().err
-    (tmp_path / "store").mkdir()
-    assert cli.main(options) == 1
-    assert "must hold at least one completed cell" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-    with pytest.raises(build.NothingToReport, match="sweep --preset demo"):
-        build.verdict_lines(tmp_path / "store")
-
-
 def test_verdict_lines_are_of_the_store(site):
     lines = build.verdict_lines(site / "store")
     own = judged(store.read(site / "store").results)
     assert len(lines) == sum(verdict.claim.headline for verdict in own)
-
-
-def test_caveats_say_what_the_events_are():
-    cell = Cell("higgs", True, 5, 16, "relu")
-
-    def said(*about):
-        runs = [report_stores.result(cell, [[0.5]], **changes) for changes in about]
-        return " ".join(caveats(runs))
-
-    whole = {"source": "higgs", "events": 11_000_000}
-    assert said(whole) == ""
-    assert "110,000 of 11,000,000 events of HIGGS" in said(whole | {"events": 110_000})
-    assert "simulated" in said({"source": "collider:higgs"})
-    assert "different events or by different rules" in said(
-        whole, whole | {"fingerprint": "another"}
-    )
-
-
-def test_markdown_and_latex_escape():
-    assert text._tex("50% & a_b ×") == r"50\% \& a\_b $\times$"
-    assert text._pipes(["a|b"]) == r"| a\|b |"
 
 
 @pytest.fixture(scope="module")

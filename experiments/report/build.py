@@ -8,6 +8,7 @@ from experiments.report import provenance, text, verdicts
 from experiments.report.contents import Contents, contents, judged
 from experiments.report.models import models
 from experiments.report.page import render
+from experiments.report.runtime import read_memory
 from experiments.sweep import store
 from experiments.sweep.results import CellResult
 
@@ -18,22 +19,26 @@ class NothingToReport(ValueError):
     """The store has no completed cell."""
 
 
-def run(store: Path, out: Path) -> Path:
+def run(store: Path, out: Path, *, memory: Path | None = None) -> Path:
     """Write the report of a store into a directory; returns the page.
 
     Args:
       store: what ``python -m experiments sweep`` filled; it is only read.
       out: made if it does not exist; files of an earlier report are replaced.
+      memory: the ``plan.csv`` of ``python -m experiments plan --card``, for the memory of
+        cells.
 
     Raises:
-      FileNotFoundError: there is no store.
-      NothingToReport: it has no completed cell.
+      FileNotFoundError: there is no store, or no such file.
+      NothingToReport: the store has no completed cell.
+      ValueError: the file is another one.
     """
     reading = _read(store)
+    taken = read_memory(memory) if memory else None
     figures, tables = out / "figures", out / "tables"
     for folder in (figures, tables):
         folder.mkdir(parents=True, exist_ok=True)
-    made = contents(reading, figures)
+    made = contents(reading, figures, taken)
     for table in (verdicts.view(made.verdicts), *made.tables):
         _write(tables / f"{table.name}.md", text.markdown(table))
         _write(tables / f"{table.name}.csv", text.comma_separated(table))

@@ -22,8 +22,8 @@ def main(argv: list[str]) -> int:
     try:
         if sys.stderr.isatty():
             print("drawing ...", end="\r", file=sys.stderr, flush=True)
-        page = build.run(options.store, options.out)
-    except (FileNotFoundError, build.NothingToReport) as problem:
+        page = build.run(options.store, options.out, memory=options.memory)
+    except (FileNotFoundError, ValueError) as problem:
         print(problem, file=sys.stderr)
         return 1
     for line in build.verdict_lines(options.store):
@@ -44,5 +44,11 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument(
         "--out", type=Path, default=Path("results/report"), help="(results/report)"
+    )
+    top.add_argument(
+        "--memory",
+        type=Path,
+        metavar="FILE",
+        help="plan.csv of python -m experiments plan --card NAME, to show memory too",
     )
     return top

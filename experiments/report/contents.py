@@ -2,7 +2,7 @@
 
 import dataclasses
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from experiments.report import evidence, figures, more_views, provenance, summary, views
@@ -31,26 +31,30 @@ class Contents:
     figures: list[Figure]
 
 
-def contents(reading: Reading, folder: Path) -> Contents:
+def contents(
+    reading: Reading, folder: Path, memory: Mapping[str, int] | None = None
+) -> Contents:
     """The report of a store; its figures are drawn into the folder."""
     results = reading.results
-    ours, theirs = evidence.of_store(results), evidence.of_paper()
+    ours, theirs = evidence.of_store(results, memory), evidence.of_paper()
     return Contents(
         reading=reading,
         evidence=ours,
         caveats=provenance.caveats(results),
-        verdicts=judged(results),
+        verdicts=judged(results, memory),
         facts=summary.facts(results, ours),
         tables=tables(ours, theirs),
         figures=draw(models(results), ours, theirs, folder),
     )
 
 
-def judged(results: Sequence[CellResult]) -> list[Verdict]:
+def judged(
+    results: Sequence[CellResult], memory: Mapping[str, int] | None = None
+) -> list[Verdict]:
     """The paper's claims, which are about its grid and no other cells."""
     grid = set(paper())
     own = [result for result in results if result.cell in grid]
-    return verdicts(evidence.of_store(own), evidence.of_paper())
+    return verdicts(evidence.of_store(own, memory), evidence.of_paper())
 
 
 def tables(ours: Evidence, paper: Evidence) -> list[Table]:

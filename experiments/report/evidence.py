@@ -1,7 +1,7 @@
 """All tables at once: those of a store, or those that the paper prints."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from experiments.report import (
     convergence,
@@ -32,8 +32,10 @@ class Evidence:
     intervals: dict[Group, list[intervals.Row]]
 
 
-def of_store(results: Sequence[CellResult]) -> Evidence:
-    """The tables of completed cells."""
+def of_store(
+    results: Sequence[CellResult], memory: Mapping[str, int] | None = None
+) -> Evidence:
+    """The tables of completed cells, with the memory of cells where that is known."""
     trained = models(results)
     return Evidence(
         efficiency={
@@ -42,7 +44,7 @@ def of_store(results: Sequence[CellResult]) -> Evidence:
             for name, metric in METRICS.items()
         },
         convergence={group: convergence.table(results, group) for group in GROUPS},
-        runtime={group: runtime.table(results, group) for group in GROUPS},
+        runtime={group: runtime.table(results, group, memory) for group in GROUPS},
         intervals={group: intervals.table(trained, group) for group in GROUPS},
     )
 

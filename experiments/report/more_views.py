@@ -31,36 +31,36 @@ def runtime_view(
             for n in DEGREES
         ),
     ]
-    if any(run.memory for row in rows for run in _known(row)):
-        columns.append(
-            Column("ReLU memory", "relu_memory", lambda row: _memory(row.relu))
-        )
+    if any(row.memory for row in rows):
         columns += [
             Column(
-                f"n={n} memory", f"n{n}_memory", lambda row, n=n: _memory(row.dbn[n])
+                f"{'ReLU' if name == 'relu' else name.replace('n', 'n=')} memory",
+                f"{name}_memory",
+                lambda row, a=activation: f"{row.memory[a] / 2**30:.2f} GiB",
+                beside=False,
             )
-            for n in DEGREES
+            for name, activation in _ACTIVATIONS.items()
         ]
     return build(
         columns,
         _RUNTIME,
         rows,
         paper=paper,
-        trained=lambda row: bool(_known(row)),
+        trained=lambda row: bool(row.memory or row.relu or any(row.dbn.values())),
         name=f"runtime-{group.name}",
         title=f"Runtime: {group.title}",
         caption=(
             "Seconds of one training, mean over the seeds, and in brackets how many "
             "times ReLU's. All seeds of a cell train in one program; each counts the "
             "time of its epochs divided by the number of seeds, without compilation. "
-            "The paper trained each seed alone on an A30: compare ratios, not seconds."
+            "The paper trained each seed alone on an A30: compare ratios, not seconds. "
+            "Memory, if any, is that of a program for all seeds, compiled for a GPU."
         ),
         group=group,
     )
 
 
-def _known(row: runtime.Row) -> list[runtime.Runtime]:
-    return [run for run in (row.relu, *row.dbn.values()) if run is not None]
+_ACTIVATIONS = {"relu": "relu", **{f"n{n}": f"bernstein:{n}" for n in DEGREES}}
 
 
 def _run(find, name: str):
@@ -81,6 +81,10 @@ _RUNTIME: Fields = {
         for n in DEGREES
         for x in runtime.MEASURED
     },
+    **{
+        f"{name}_memory": lambda row, a=activation: row.memory.get(a)
+        for name, activation in _ACTIVATIONS.items()
+    },
 }
 
 
@@ -89,11 +93,6 @@ def _seconds(row: runtime.Row, run: runtime.Runtime) -> str:
     if row.relu is None or run is row.relu:
         return f"{seconds} s"
     return f"{seconds} s ({run.seconds / row.relu.seconds:.2f}×)"
-
-
-def _memory(run: runtime.Runtime) -> str:
-    assert run.memory is not None
-    return f"{run.memory / 2**20:,.0f} MiB"
 
 
 def intervals_view(group: Group, rows: Sequence[intervals.Row]) -> Table:

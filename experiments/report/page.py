@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
+import numpy as np
+
 from experiments.report import drawing, markup, provenance, verdicts
 from experiments.report.contents import Contents
 from experiments.report.convergence import Curve, curves
@@ -231,7 +233,9 @@ def curve_data(results: Sequence[CellResult]) -> dict:
     return {
         "scale": SCALE,
         "cells": {
-            cell.name: _curve(cell, curve) for cell, curve in curves(results).items()
+            cell.name: _curve(cell, curve)
+            for cell, curve in curves(results).items()
+            if np.isfinite(curve.highest).all()
         },
     }
 

@@ -10,6 +10,7 @@ from experiments.sweep.grid import ACTIVATIONS, Cell, paper
 from experiments.sweep.results import CellResult
 from experiments.sweep.store import Reading
 from jaxbern.data._published import SETS
+from jaxbern.train import TrainConfig
 
 SIMULATED = "collider"
 DONE, NOT_TRAINED = "trained", "not trained"
@@ -61,6 +62,20 @@ def rules_text(source: Source) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {rules[name]}" for name in _RULES)
 
 
+def _other_rules(source: Source) -> list[str]:
+    """What differs from the paper, whose trainings end by early stopping alone."""
+    rules = json.loads(source.rules)
+    usual = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
+    texts = []
+    if rules["epochs"] is not None and rules["epochs"] < usual["epochs"]:
+        texts.append(f"at most {rules['epochs']} epochs")
+    for name in _RULES[1:]:
+        if rules[name] is not None and rules[name] != usual[name]:
+            words = name.replace("_", " ")
+            texts.append(f"{words} {rules[name]:,} instead of {usual[name]:,}")
+    return texts
+
+
 def caveats(results: Sequence[CellResult]) -> list[str]:
     """What a reader must know before any number, one sentence or two each."""
     found = []
@@ -82,6 +97,9 @@ def caveats(results: Sequence[CellResult]) -> list[str]:
             f"Trained on {' and '.join(parts)}. The paper's numbers, printed beside ours, "
             "are of the full data sets."
         )
+    other = sorted({text for s in own for text in _other_rules(s)})
+    if other:
+        found.append(f"Not the paper's rules of training: {'; '.join(other)}.")
     for dataset in sorted({s.dataset for s in own}):
         if sum(s.dataset == dataset for s in own) > 1:
             found.append(

@@ -182,12 +182,15 @@ def memory(at_most: float) -> Callable:
             for row in evidence.runtime[group]:
                 if (row.depth, row.width) == (150, 256):
                     for n in DEGREES:
-                        dbn, where = row.dbn.get(n), f"{place(group, row)} n={n}"
-                        if not (row.relu and row.relu.memory and dbn and dbn.memory):
+                        where = f"{place(group, row)} n={n}"
+                        dbn, relu = (
+                            row.memory.get(f"bernstein:{n}"),
+                            row.memory.get(RELU),
+                        )
+                        if dbn is None or relu is None:
                             yield Case(where, None)
                         else:
-                            ratio = dbn.memory / row.relu.memory
-                            yield Case(where, ratio <= at_most, value=ratio)
+                            yield Case(where, dbn / relu <= at_most, value=dbn / relu)
 
     return cases
 
