@@ -29,6 +29,13 @@ presets.PRESETS["tiny"] = TINY  # also in processes that import this module
 SWEEP = Sweep("tiny")
 
 
+def programs(tmp_path_factory) -> Path:
+    """Where compiled programs are kept, for all processes that run these tests."""
+    base = tmp_path_factory.getbasetemp()
+    in_parallel = "PYTEST_XDIST_WORKER" in os.environ
+    return (base.parent if in_parallel else base) / "programs"
+
+
 def sweep(root: Path, what: Sweep = SWEEP, **options):
     """Run it, with a checkpoint of every epoch."""
     options = {"live": False, "checkpoint_seconds": 0, "keep_compiled": False} | options

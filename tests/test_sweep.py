@@ -29,6 +29,7 @@ from tests.sweep_cases import (
     Once,
     Seen,
     histories,
+    programs,
     seen,
     sweep,
 )
@@ -48,9 +49,10 @@ def interruptible():
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """An undisturbed sweep, and in ``compiled`` its programs."""
+    """An undisturbed sweep."""
     root = tmp_path_factory.mktemp("whole")
-    summary = sweep(root, keep_compiled=True)
+    with compiled.kept(programs(tmp_path_factory)):
+        summary = sweep(root)
     assert not summary.failed
     return root
 
@@ -126,7 +128,9 @@ def test_a_cell_of_the_same_shape_compiles_nothing(whole, tmp_path):
     assert result.about["compiled"] == result.about["loaded"] == 0
 
 
-def test_killed_in_the_middle_it_goes_on_to_the_same_bits(whole, tmp_path, log):
+def test_killed_in_the_middle_it_goes_on_to_the_same_bits(
+    whole, tmp_path, tmp_path_factory, log
+):
     """A process of its own, killed in the third epoch of the second cell.
 
     It has the programs of the first sweep and compiles nothing.
@@ -139,7 +143,7 @@ from tests import sweep_cases as cases
 killing = functools.partial(cases.Once, of=cases.CELLS[1], epoch=2,
     mark=Path({str(tmp_path / "mark")!r}), what=cases.kill_this_process)
 noting = functools.partial(cases.Seen, log=Path({str(log)!r}))
-with compiled.kept(Path({str(whole / "compiled")!r})):
+with compiled.kept(Path({str(programs(tmp_path_factory))!r})):
     cases.sweep(Path({str(tmp_path / "store")!r}), callbacks=[noting, killing])
 """
     environment = os.environ | {"JAX_PLATFORMS": "cpu"}
@@ -358,6 +362,19 @@ def test_two_sweeps_at_once_share_the_cells(whole, tmp_path, log):
         f"{cell.name} {epoch}" for cell in CELLS for epoch in range(EPOCHS)
     )
     assert histories(root) == histories(whole)
+
+
+def test_cells_at_a_time_are_the_same_as_one_after_another(whole, tmp_path):
+    """In threads, whose checkpoints go to the disk at the same time."""
+    longer = dataclasses.replace(SWEEP, training={"epochs": 12})
+    assert not sweep(tmp_path, longer, at_once=2).failed
+    data = jb.data.load("collider:higgs", rows=120)
+    for result in store.read(tmp_path).results:
+        expected = jb.train.fit(longer.config(result.cell), data).history
+        for seed in expected:
+            np.testing.assert_array_equal(
+                result.history[seed]["train_loss"], expected[seed]["train_loss"]
+            )
 
 
 def test_shards_complete_a_store_together(whole, tmp_path):

@@ -95,6 +95,20 @@ class Sweep:
         return {name: events.load(name, *self.where) for name in datasets}
 
 
+def _check_sizes(
+    config: jb.train.TrainConfig, loaded: Mapping[str, events.Events]
+) -> None:
+    """Refuse what every cell would fail with, before there is a store."""
+    for each in loaded.values():
+        rows = int(len(each.data) * (1 - config.test_fraction))
+        if config.batch_size > rows:
+            raise ValueError(
+                f"batch_size must be at most {rows:,}, the training rows of "
+                f"{len(each.data):,} events of {each.source}, got {config.batch_size:,}; "
+                f"write --batch-size {rows}"
+            )
+
+
 _ANY = jb.train.NetworkConfig(1, 1, 1)
 
 
@@ -132,6 +146,7 @@ def run(
     root = Path(root).resolve()
     cells, loaded = sweep.cells, sweep.load()
     configs = {cell.name: sweep.config(cell) for cell in cells}
+    _check_sizes(configs[cells[0].name], loaded)
     shared = {
         k: v for k, v in configs[cells[0].name].to_dict().items() if k != "network"
     }

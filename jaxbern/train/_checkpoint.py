@@ -6,6 +6,7 @@ later are noticed by a checksum, and the checkpoint before is taken.
 """
 
 import hashlib
+import threading
 import time
 import warnings
 from collections.abc import Mapping
@@ -21,6 +22,9 @@ from jaxbern.train._history import History, Training
 from jaxbern.train._learner import State
 
 FORMAT = 1
+# Orbax numbers the saves of a process: those of two threads that begin together would
+# wait for each other's directories.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 class CheckpointError(ValueError):
@@ -67,12 +71,13 @@ class Checkpoints:
             "checksum": _checksum(arrays),
         }
         args = self._ocp.args
-        self._manager.save(
-            training.epochs,
-            args=args.Composite(
-                state=args.StandardSave(arrays), about=args.JsonSave(about)
-            ),
-        )
+        with _ONE_AT_A_TIME:
+            self._manager.save(
+                training.epochs,
+                args=args.Composite(
+                    state=args.StandardSave(arrays), about=args.JsonSave(about)
+                ),
+            )
         self._saved_at, self._saved = now, training.epochs
 
     def restore(self, template: State) -> Training | None:
