@@ -14,6 +14,10 @@ EXPERIMENTS = {
         "experiments.bench",
         "time forward and both gradients against other ways to write them",
     ),
+    "capacity": (
+        "experiments.capacity.command",
+        "one neuron that solves XOR: what small networks can do, beside ReLU",
+    ),
     "data": (
         "experiments.data.cli",
         "what data there are; fetch, convert, draw and time them",
@@ -49,6 +53,10 @@ EXPERIMENTS = {
     "timing": (
         "experiments.timing.command",
         "time and memory of an epoch over the grid, as ratios to ReLU",
+    ),
+    "theory": (
+        "experiments.theory.command",
+        "degree, rate, stability and the table of bounds of the paper, checked",
     ),
     "training": (
         "experiments.training.cli",

@@ -10,6 +10,6 @@ def run(out: Path, *, quick: bool = False) -> list[Any]:
     A row is an ``experiments.capacity.results.Row``. ``quick`` trains few seeds for few
     steps, to see that everything works.
     """
-    from experiments.capacity import command, training
+    from experiments.capacity import command, tasks
 
-    return command.run(out, training.QUICK if quick else training.Budget())
+    return command.run(Path(out), tasks.QUICK if quick else tasks.Budget())

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from experiments.capacity.progress import progress
-from experiments.capacity.training import QUICK, Budget
+from experiments.capacity.tasks import QUICK, TASKS, Budget
 
 _DESCRIPTION = """\
 XOR, two moons, sinusoidal bands, a damped oscillator and a Gaussian sine, learned by one
@@ -35,20 +35,30 @@ def main(argv: list[str]) -> int:
         help="also write the picture of one neuron that solves XOR to this file",
     )  # fmt: skip
     options = parser.parse_args(argv)
-    run(options.out, QUICK if options.quick else Budget(), options.picture, say=print)
+    budget = QUICK if options.quick else Budget()
+    run(options.out, budget, picture=options.picture, say=print)
     return 0
 
 
-def run(out: Path, budget: Budget, picture: Path | None = None, say=lambda text: None):
-    """Train everything, write everything; the rows of the table of results."""
+def run(
+    out: Path,
+    budget: Budget,
+    *,
+    tasks=TASKS,
+    picture: Path | None = None,
+    say=lambda text: None,
+) -> list:
+    """Train everything, write everything; the rows of the table of results.
+
+    The first of ``tasks`` must be a classification: it is the one of the animation.
+    """
     # Imported here: help must not wait for JAX.
     from experiments.capacity import animation, figures, report
     from experiments.capacity.results import rows
-    from experiments.capacity.tasks import TASKS
 
     out.mkdir(parents=True, exist_ok=True)
-    with progress(2 * len(TASKS) + len(TASKS) + 3) as done:
-        outcomes = train_all(TASKS, budget, done)
+    with progress(5 * len(tasks) + 3) as done:
+        outcomes = train_all(tasks, budget, done)
         written = report.write(outcomes, out, budget)
         for outcome in outcomes:
             written += figures.save(figures.draw(outcome), out / outcome.task.name)
@@ -77,22 +87,36 @@ def train_all(tasks, budget: Budget, done=lambda what: None) -> list:
 
     runs = [training.runs_of(task, budget) for task in tasks]
     points = [training.draw(task, own) for task, own in zip(tasks, runs, strict=True)]
-    jobs = [(k, network) for k, task in enumerate(tasks) for network in task.networks]
 
-    def train(job):
-        k, network = job
-        trained = training.train(tasks[k], network, runs[k], points[k], budget)
+    def train(k: int, batchnorm: bool, network):
+        few = slice(budget.seeds_of_variants if batchnorm else None)
+        own = training.Points(*(array[few] for array in points[k]))
+        trained = training.train(
+            tasks[k], network, runs[k][few], own, budget, batchnorm=batchnorm
+        )
         done(f"{tasks[k].title}, {network}")
         return trained
 
     with ThreadPoolExecutor(2) as pool:
-        trained = dict(zip(jobs, pool.map(train, jobs), strict=True))
+        jobs = {
+            (k, batchnorm, network.kind): pool.submit(train, k, batchnorm, network)
+            for k, task in enumerate(tasks)
+            for batchnorm in (False, True)
+            for network in task.networks
+        }
+        found = {job: future.result() for job, future in jobs.items()}
     return [
         Outcome(
             task,
             runs[k],
             points[k],
-            {network.kind: trained[k, network] for network in task.networks},
+            *(
+                {
+                    network.kind: found[k, batchnorm, network.kind]
+                    for network in task.networks
+                }
+                for batchnorm in (False, True)
+            ),
         )
         for k, task in enumerate(tasks)
     ]

@@ -52,7 +52,7 @@ class Shown:
     def hidden_inputs(self) -> np.ndarray:
         """What reaches the neurons for the held-out points, ``[N, W]``."""
         standard = (self.x - self.mean) / self.deviation
-        return np.asarray(self.module.first(standard))
+        return np.asarray(self.module.hidden_inputs(standard))
 
 
 def boundary(axis: Any, shown: Shown) -> None:

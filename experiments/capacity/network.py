@@ -12,9 +12,9 @@ from experiments.capacity.tasks import INTERVAL
 class OneHidden(nnx.Module):
     """Linear, activation, Linear; Bernstein polynomials, or ReLU if ``degree`` is None.
 
-    There is no BatchNorm. Without a shift it would put the kink of every ReLU at the mean
-    of its inputs, in one dimension all of them at one point; inputs are standardised
-    instead, and a Bernstein activation must keep them in its interval by itself.
+    BatchNorm is left out unless asked for. Without a shift it would put the kink of every
+    ReLU at the mean of its inputs, in one dimension all of them at one point; inputs are
+    standardised instead, and a Bernstein activation finds its interval by itself.
     """
 
     def __init__(
@@ -24,16 +24,31 @@ class OneHidden(nnx.Module):
         degree: int | None,
         outputs: int,
         *,
+        batchnorm: bool = False,
         rngs: nnx.Rngs,
     ):
         """Draw weights and biases as PyTorch does, coefficients as ``jb.BernsteinAct``."""
+        self.batchnorm = batchnorm
         self.first = _linear(features, width, rngs)
         self.act = nnx.relu if degree is None else _bernstein(width, degree, rngs)
         self.last = _linear(width, outputs, rngs)
 
-    def __call__(self, x: jax.Array) -> jax.Array:
+    def __call__(self, x: jax.Array, batch: jax.Array | None = None) -> jax.Array:
         """``[..., features]`` to ``[..., outputs]``."""
-        return self.last(self.act(self.first(x)))
+        return self.last(self.act(self.hidden_inputs(x, batch)))
+
+    def hidden_inputs(self, x: jax.Array, batch: jax.Array | None = None) -> jax.Array:
+        """What the activations are applied to, ``[..., width]``.
+
+        BatchNorm, with neither scale nor shift, takes its statistics from ``batch``: the
+        points learned, all of them in every step and in evaluation.
+        """
+        z = self.first(x)
+        if not self.batchnorm:
+            return z
+        own = self.first(batch)
+        mean, var = own.mean(axis=0), own.var(axis=0)
+        return (z - mean[None]) * jax.lax.rsqrt(var + 1e-5)[None]
 
 
 def _bernstein(width: int, degree: int, rngs: nnx.Rngs) -> jb.BernsteinAct:

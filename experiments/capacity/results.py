@@ -16,6 +16,7 @@ class Outcome:
     runs: list[Run]
     points: Points
     trained: dict[str, Trained]  # by kind, "DBN" and "ReLU"
+    normalised: dict[str, Trained]  # the first runs again, with BatchNorm
 
     def of(self, variant: str) -> np.ndarray:
         """The positions of the runs of a variant; of the base setting for ``""``."""
@@ -101,6 +102,7 @@ class Failure:
     seed: int
     value: float  # on held-out points
     learned: float  # on the points it learned
+    outside: float  # share of inputs outside the interval of the activation
     why: str
 
 
@@ -115,10 +117,19 @@ def failures(outcome: Outcome) -> list[Failure]:
             outcome.runs[k].seed,
             float(trained.value[k]),
             float(trained.learned[k]),
+            float(trained.outside[k]),
             _why(outcome, int(k)),
         )
         for k in missed
     ]
+
+
+def rescued(outcome: Outcome, variant: str) -> list[int]:
+    """Seeds that fail in the base setting and reach the target in a variant."""
+    task, dbn = outcome.task, outcome.task.dbn
+    there = task.reached(outcome.values(dbn, variant))
+    base = task.reached(outcome.values(dbn)[: len(there)])
+    return np.flatnonzero(there & ~base).tolist()
 
 
 def _why(outcome: Outcome, k: int) -> str:
@@ -129,5 +140,5 @@ def _why(outcome: Outcome, k: int) -> str:
             return "fits its own points; held-out ones near the boundary are wrong"
         return "stopped in a local minimum: wrong on its own points too"
     if trained.value[k] > 0.5 * outcome.points.held_out_y[k].var():
-        return "stayed near a constant: the polynomial never took hold of the waves"
-    return "right shape, not yet converged in the steps given"
+        return "stayed near a constant"
+    return "has the right shape, but is not there after the last step"

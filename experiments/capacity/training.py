@@ -7,7 +7,6 @@ the same for both kinds of network.
 """
 
 import functools
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -16,29 +15,16 @@ import numpy as np
 import optax
 from flax import nnx
 
+import jaxbern as jb
 from experiments.capacity.network import OneHidden
-from experiments.capacity.tasks import HELD_OUT, Network, Setting, Task
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How much is trained."""
-
-    seeds: int = 32
-    seeds_of_variants: int = 8
-    steps: int = 4000
-    snapshots: int = 100  # of the parameters, at equal distances
-
-    def __post_init__(self):
-        """Snapshots must divide the steps."""
-        if self.steps % self.snapshots:
-            raise ValueError(
-                f"steps must be a multiple of snapshots, got {self.steps} and "
-                f"{self.snapshots}"
-            )
-
-
-QUICK = Budget(seeds=4, seeds_of_variants=1, steps=300, snapshots=30)
+from experiments.capacity.tasks import (
+    HELD_OUT,
+    INTERVAL,
+    Budget,
+    Network,
+    Setting,
+    Task,
+)
 
 
 class Run(NamedTuple):
@@ -65,6 +51,7 @@ class Trained(NamedTuple):
 
     value: Any  # accuracy in percent, or MSE, on held-out points
     learned: Any  # the same on the points learned
+    outside: Any  # share of held-out points outside the interval, mean of the neurons
     history: Any  # parameters after each part of the training: [runs, snapshots, ...]
 
 
@@ -99,20 +86,33 @@ def _draw(task: Task, run: Run) -> Points:
 
 
 def train(
-    task: Task, network: Network, runs: list[Run], points: Points, budget: Budget
+    task: Task,
+    network: Network,
+    runs: list[Run],
+    points: Points,
+    budget: Budget,
+    *,
+    batchnorm: bool = False,
 ) -> Trained:
     """Train all runs at once."""
     keys = jax.vmap(jax.random.key)(np.array([run.seed for run in runs]))
     rates = np.array([run.setting.learning_rate for run in runs], np.float32)
-    one = functools.partial(_train_one, task, network, budget)
+    one = functools.partial(_train_one, task, network, budget, batchnorm)
     trained = jax.jit(jax.vmap(one))(keys, rates, points)
     return jax.tree.map(np.asarray, trained)
 
 
-def build(task: Task, network: Network, key: jax.Array) -> OneHidden:
+def build(
+    task: Task, network: Network, key: jax.Array, batchnorm: bool = False
+) -> OneHidden:
     """An untrained network."""
     return OneHidden(
-        task.features, network.width, network.degree, task.outputs, rngs=nnx.Rngs(key)
+        task.features,
+        network.width,
+        network.degree,
+        task.outputs,
+        batchnorm=batchnorm,
+        rngs=nnx.Rngs(key),
     )
 
 
@@ -123,14 +123,15 @@ def with_parameters(task: Task, network: Network, parameters: Any) -> OneHidden:
     return module
 
 
-def _train_one(task, network, budget, key, rate, points) -> Trained:
-    graph, start = nnx.split(build(task, network, key))
+def _train_one(task, network, budget, batchnorm, key, rate, points) -> Trained:
+    graph, start = nnx.split(build(task, network, key, batchnorm))
     optimizer = optax.adam(
         lambda count: rate * (1 + jnp.cos(jnp.pi * count / budget.steps)) / 2
     )
 
     def loss(parameters):
-        return _loss(task, nnx.merge(graph, parameters)(points.x), points.y)
+        module = nnx.merge(graph, parameters)
+        return _loss(task, module(points.x, points.x), points.y)
 
     def step(state, _):
         parameters, moments = state
@@ -145,8 +146,17 @@ def _train_one(task, network, budget, key, rate, points) -> Trained:
     state = start, optimizer.init(start)
     state, history = jax.lax.scan(part, state, None, length=budget.snapshots)
     module = nnx.merge(graph, state[0])
-    value = _value(task, module(points.held_out_x), points.held_out_y)
-    return Trained(value, _value(task, module(points.x), points.y), history)
+    return Trained(
+        _value(task, module(points.held_out_x, points.x), points.held_out_y),
+        _value(task, module(points.x, points.x), points.y),
+        _outside(module.hidden_inputs(points.held_out_x, points.x)),
+        history,
+    )
+
+
+def _outside(z: jax.Array) -> jax.Array:
+    lower, upper = INTERVAL
+    return jnp.mean(jb.saturation(z, lower=lower, upper=upper))
 
 
 def _loss(task: Task, output: jax.Array, y: jax.Array) -> jax.Array:
