@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PATIENCE = 60.0  # seconds for an answer, on the slowest machine
+PATIENCE = 120.0  # seconds for an answer, on the slowest machine
 OPTIONS = (
     "--headless",
     "--no-sandbox",
