@@ -3,9 +3,9 @@
 A file in UCI's format is made of simulated events, compressed and as plain text, then read
 in turns, each time in a new process; the best of several runs is kept. Throughput is in MB
 (10^6 bytes) of text per second, whatever the file is compressed to. Two parts of
-``jb.data.load`` are measured alone as well: unpacking, which one thread does while others
-parse, and the SHA-256 of the file, before anything else. On a machine that is busy
-otherwise the seconds of CPU are the fairer comparison.
+``jb.data.load`` are measured alone as well: unpacking, which one thread at a time can do
+while others parse, and the SHA-256 of the file, before anything else. On a machine that is
+busy otherwise the seconds of CPU are the fairer comparison.
 """
 
 import argparse

@@ -1,9 +1,10 @@
-"""CSV to numbers: unpacked in one thread, parsed in others, given in order."""
+"""CSV to numbers: threads take turns to unpack a block and then parse it, side by side."""
 
 import collections
 import os
+import threading
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,30 +17,21 @@ from jaxbern.data._optional import optional
 from jaxbern.data._published import Published
 from jaxbern.data._rows import Rows, checked, refuse
 
-# Large enough to make the cost per call small, small enough for a core's cache.
-BLOCK = 1 << 20
+# Bytes of text. Threads meet at Python's lock in every step, so steps should be long; but
+# what a block needs should stay in the last cache.
+BLOCK = 1 << 22
 
 
 class _Block(NamedTuple):
-    """Whole lines in a buffer, and how far in the file they have come.
+    """Rows of some whole lines, and how far in the file those have come.
 
-    No line ends in the buffer if ``end`` is zero.
+    If they are no good rows, the text (empty if a line is too long) and what Arrow said.
     """
 
-    buffer: bytearray
-    end: int
     position: int
-
-    def text(self) -> memoryview:
-        return memoryview(self.buffer)[: self.end]
-
-
-class _Parsed(NamedTuple):
-    """A block, its rows if they are good, how many lines it has, and what Arrow said."""
-
-    block: _Block
+    lines: int
     rows: Rows | None
-    lines: int = 0
+    text: bytes = b""
     problem: str = "unknown reason"
 
 
@@ -50,79 +42,99 @@ def read(
 
     ``report`` is told how many bytes of the file have been used.
     """
-    workers = max(1, min(4, (os.cpu_count() or 1) - 1))  # the other core unpacks
-    parsers = [_fixed.Parser(published.fields, block) for _ in range(workers)]
-    spare = [bytearray(block) for _ in range(2 * workers + 2)]
-    number, pending = 1, collections.deque()
-    with (
-        open_text(path) as text,
-        ThreadPoolExecutor(1) as unpacker,
-        ThreadPoolExecutor(workers) as pool,
-    ):
-        blocks = _blocks(text, spare)
-
-        def start() -> None:
-            coming = unpacker.submit(next, blocks, None)
-            pending.append(pool.submit(_parse, coming, published.fields, parsers))
-
-        for _ in range(len(spare)):
-            start()
-        while parsed := pending.popleft().result():
-            if parsed.rows is None:
-                raise _refusal(path, published, number, parsed)
-            yield parsed.rows
-            report(parsed.block.position)
-            number += parsed.lines
-            spare.append(parsed.block.buffer)
-            start()
+    number, workers = 1, min(4, os.cpu_count() or 1)
+    with open_text(path) as text:
+        blocks = _Blocks(text, published.fields, block)
+        with ThreadPoolExecutor(workers, initializer=blocks.prepare) as pool:
+            for found in _in_turns(pool, blocks.next, ahead=2 * workers):
+                if found is None:
+                    return
+                if found.rows is None:
+                    raise _refusal(path, published, number, block, found)
+                yield found.rows
+                report(found.position)
+                number += found.lines
 
 
-def _blocks(text: Text, spare: list[bytearray]) -> Iterator[_Block]:
-    """The text, in buffers out of ``spare``."""
-    rest, more = b"", True
-    while more:
-        buffer = spare.pop()
-        buffer[: len(rest)] = rest
-        filled = len(rest) + fill(text, memoryview(buffer)[len(rest) :])
-        more = filled == len(buffer)
-        end = buffer.rfind(b"\n", 0, filled) + 1 if more else filled
-        rest = bytes(memoryview(buffer)[end:filled])
-        if filled:
-            yield _Block(buffer, end, text.position())
+def _in_turns(
+    pool: ThreadPoolExecutor,
+    take: Callable[[threading.Event, threading.Event], _Block | None],
+    ahead: int,
+) -> Iterator[_Block | None]:
+    """Results of calls, so many of them under way; each is given its turn and the next."""
+    pending, turn = collections.deque(), threading.Event()
+    turn.set()
+    while True:
+        while len(pending) < ahead:
+            following = threading.Event()
+            pending.append(pool.submit(take, turn, following))
+            turn = following
+        yield pending.popleft().result()
 
 
-def _parse(
-    coming: "Future[_Block | None]", fields: int, parsers: list[_fixed.Parser]
-) -> _Parsed | None:
-    """What is in the block to come; nothing after the last."""
-    block = coming.result()
-    if block is None:
-        return None
-    parser = parsers.pop()
-    numbers = parser.parse(block.text())
-    parsers.append(parser)
-    if numbers:
-        return _Parsed(block, checked(*numbers), len(numbers[0]))
-    try:
-        rows = checked(*_numbers(block.text(), fields))
-    except ValueError as error:  # Arrow's, whose row numbers start in this block
-        return _Parsed(block, None, problem=str(error))
-    return _Parsed(block, rows, block.buffer.count(b"\n", 0, block.end))
+class _Blocks:
+    """The blocks of a text. Each thread has memory of its own, near to its core."""
+
+    def __init__(self, text: Text, fields: int, size: int):
+        self._text, self._fields, self._size = text, fields, size
+        self._rest, self._more = b"", True
+        self._own = threading.local()
+
+    def prepare(self) -> None:
+        """What a thread does first."""
+        self._own.buffer = bytearray(self._size)
+        self._own.parser = _fixed.Parser(self._fields, self._size)
+
+    def next(self, turn: threading.Event, following: threading.Event) -> _Block | None:
+        """Unpack the next block when it is time to, then parse it; nothing at the end."""
+        turn.wait()
+        try:
+            end = self._unpack(self._own.buffer) if self._more else None
+            position = self._text.position()
+        finally:
+            following.set()
+        if end is None:
+            return None
+        return self._parse(memoryview(self._own.buffer)[:end], position)
+
+    def _unpack(self, buffer: bytearray) -> int | None:
+        """Fill the buffer; returns where the last whole line ends, if anything came."""
+        rest = len(self._rest)
+        buffer[:rest] = self._rest
+        filled = rest + fill(self._text, memoryview(buffer)[rest:])
+        self._more = filled == len(buffer)
+        end = buffer.rfind(b"\n", 0, filled) + 1 if self._more else filled
+        self._rest = bytes(memoryview(buffer)[end:filled])
+        return end if filled else None
+
+    def _parse(self, text: memoryview, position: int) -> _Block:
+        problem = "unknown reason"
+        if numbers := self._own.parser.parse(text):
+            lines, rows = len(numbers[0]), checked(*numbers)
+        else:
+            lines = bytes(text).count(b"\n")
+            try:
+                rows = checked(*_numbers(text, self._fields))
+            except (
+                ValueError
+            ) as error:  # Arrow's, whose row numbers start in this block
+                rows, problem = None, str(error)
+        left = bytes(text) if rows is None else b""
+        return _Block(position, lines, rows, left, problem)
 
 
 def _refusal(
-    path: Path, published: Published, number: int, parsed: _Parsed
+    path: Path, published: Published, number: int, size: int, block: _Block
 ) -> DataError:
     """The error for a block whose first line has this number."""
-    block = parsed.block
-    if not block.end:
+    if not block.text:
         return DataError(
-            f"row {number:,} of {path} is longer than {len(block.buffer):,} bytes. This "
-            "is not a CSV file of events; give one as UCI publishes it."
+            f"row {number:,} of {path} is longer than {size:,} bytes. This is not a CSV "
+            "file of events; give one as UCI publishes it."
         )
-    lines = enumerate(bytes(block.text()).split(b"\n"), number)
+    lines = enumerate(block.text.split(b"\n"), number)
     filled = ((n, line) for n, line in lines if line.strip(b"\r"))
-    return refuse(path, published, filled, parsed.problem)
+    return refuse(path, published, filled, block.problem)
 
 
 def _numbers(text: memoryview, fields: int) -> tuple[np.ndarray, np.ndarray]:

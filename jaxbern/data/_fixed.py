@@ -64,10 +64,10 @@ class Parser:
         minus[-2:] = False
         minus &= np.equal(characters, ord("-"), out=other)
         text = self._text[: len(characters)]
-        np.copyto(text, characters)
-        text[_E + 1 :] += minus[: -_E - 1].view(np.uint8)
-        kept = np.packbits(np.logical_not(minus, out=other), bitorder="little")
-        return _filter(text, kept)
+        text[: _E + 1] = characters[: _E + 1]
+        flags = minus[: -_E - 1].view(np.uint8)
+        np.add(characters[_E + 1 :], flags, out=text[_E + 1 :])
+        return _filter(text, ~np.packbits(minus, bitorder="little"))
 
     def _well_formed(self, characters: np.ndarray, digits: np.ndarray) -> bool:
         if (digits.max(axis=0) > self._above).any():
