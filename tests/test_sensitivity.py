@@ -251,14 +251,19 @@ def test_other_rules_are_refused(finished, monkeypatch, capsys):
 
 
 def test_simulated_events_if_there_are_no_others(monkeypatch):
-    def absent(dataset, source, rows, **options):
+    """Nothing is downloaded unless it is asked for."""
+
+    def absent(dataset, source, rows, *, download=True):
         if source == "published":
+            assert download == asked
             raise jb.data.DataError("nowhere")
         return source, rows
 
     monkeypatch.setattr(training.events, "load", absent)
+    asked = False
     assert training.load(None, 7) == ("collider", 7)
     assert training.load("folder", 7) == ("folder", 7)
+    asked = True
     with pytest.raises(jb.data.DataError, match="nowhere"):
         training.load("published", 7)
 
