@@ -35,8 +35,8 @@ from tests.sweep_cases import (
 )
 
 ROOT = Path(__file__).parents[1]
-RELU, BERNSTEIN = CELLS
-RELU_ONLY = Sweep("tiny", Filter(activation=("relu",)))
+FIRST, SECOND = CELLS
+FIRST_ONLY = Sweep("tiny", Filter(residual=False))
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +66,7 @@ def noting(log):
     return functools.partial(Seen, log=log)
 
 
-def once(tmp_path, what, *, of=RELU, epoch=1):
+def once(tmp_path, what, *, of=FIRST, epoch=1):
     """A callback: ``what`` happens once, in an epoch of a cell."""
     return functools.partial(
         Once, of=of, epoch=epoch, mark=tmp_path / "mark", what=what
@@ -120,7 +120,7 @@ def test_a_cell_of_the_same_shape_compiles_nothing(whole, tmp_path):
     """Other seeds, other events, another rate: the programs are there already."""
     other = Sweep(
         "tiny",
-        Filter(activation=("bernstein:3",)),
+        Filter(residual=True),
         training={"seeds": (5, 6), "learning_rate": 0.1, "epochs": 2},
     )
     assert not sweep(tmp_path, other).failed
@@ -149,26 +149,24 @@ with compiled.kept(Path({str(programs(tmp_path_factory))!r})):
     environment = os.environ | {"JAX_PLATFORMS": "cpu"}
     child = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment)
     assert child.returncode == -signal.SIGKILL
-    done = [f"{RELU.name} {epoch}" for epoch in range(EPOCHS)]
-    begun = [f"{BERNSTEIN.name} {epoch}" for epoch in range(3)]
+    done = [f"{FIRST.name} {epoch}" for epoch in range(EPOCHS)]
+    begun = [f"{SECOND.name} {epoch}" for epoch in range(3)]
     assert seen(log) == done + begun
     reading = store.read(tmp_path / "store")
     [result] = reading.results
-    assert result.cell == RELU
+    assert result.cell == FIRST
     assert result.about["compiled"] == 0
     assert result.about["loaded"] > 0
     [running] = reading.running
-    assert running.name == BERNSTEIN.name
+    assert running.name == SECOND.name
     assert "which has ended" in running.reason
     summary = sweep(tmp_path / "store", callbacks=[noting(log)])
     assert not summary.failed
     # At most the epoch that was running is trained again.
-    rest = [f"{BERNSTEIN.name} {epoch}" for epoch in range(EPOCHS)]
+    rest = [f"{SECOND.name} {epoch}" for epoch in range(EPOCHS)]
     assert seen(log) in (done + begun + rest[3:], done + begun + rest[2:])
     assert histories(tmp_path / "store") == histories(whole)
-    [second] = [
-        r for r in store.read(tmp_path / "store").results if r.cell == BERNSTEIN
-    ]
+    [second] = [r for r in store.read(tmp_path / "store").results if r.cell == SECOND]
     assert second.about["attempts"] == 2
 
 
@@ -180,9 +178,9 @@ def test_ctrl_c_ends_after_the_epoch_and_a_second_sweep_goes_on(
     with pytest.raises(KeyboardInterrupt):
         sweep(root, callbacks=[noting(log), interrupt, _patient(tmp_path)])
     assert "again to stop at once" in capsys.readouterr().err
-    assert seen(log) == [f"{RELU.name} {epoch}" for epoch in (0, 1)]
+    assert seen(log) == [f"{FIRST.name} {epoch}" for epoch in (0, 1)]
     sweep(root, callbacks=[noting(log)])
-    assert seen(log)[2:4] == [f"{RELU.name} {epoch}" for epoch in (2, 3)]
+    assert seen(log)[2:4] == [f"{FIRST.name} {epoch}" for epoch in (2, 3)]
     assert histories(root) == histories(whole)
 
 
@@ -205,23 +203,23 @@ def test_a_cell_that_fails_is_noted_and_stops_no_other(whole, tmp_path, log):
 
     summary = sweep(root, callbacks=[once(tmp_path, fail)])
     [failed] = summary.failed
-    assert failed.cell == RELU
+    assert failed.cell == FIRST
     assert failed.kind == "failed"
     reading = store.read(root)
-    assert [result.cell for result in reading.results] == [BERNSTEIN]
-    assert reading.failed == [(RELU.name, "ValueError: this one does not work")]
-    noted = json.loads((root / "failed" / f"{RELU.name}.json").read_text())
+    assert [result.cell for result in reading.results] == [SECOND]
+    assert reading.failed == [(FIRST.name, "ValueError: this one does not work")]
+    noted = json.loads((root / "failed" / f"{FIRST.name}.json").read_text())
     assert "in fail" in noted["traceback"]
     # The next sweep tries again, from the checkpoint.
     summary = sweep(root, callbacks=[noting(log)])
     assert not summary.failed
-    assert seen(log)[0] in (f"{RELU.name} 1", f"{RELU.name} 2")
+    assert seen(log)[0] in (f"{FIRST.name} 1", f"{FIRST.name} 2")
     assert not store.read(root).failed
     assert histories(root) == histories(whole)
 
 
 def test_numbers_that_are_not_finite_are_a_result_and_a_failure(tmp_path, log):
-    wild = dataclasses.replace(RELU_ONLY, training={"learning_rate": 1e38})
+    wild = dataclasses.replace(FIRST_ONLY, training={"learning_rate": 1e38})
     summary = sweep(tmp_path / "store", wild)
     [failed] = summary.failed
     assert failed.kind == "nonfinite"
@@ -241,9 +239,9 @@ def test_a_full_disk_ends_the_sweep_and_loses_nothing(whole, tmp_path):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with pytest.raises(DiskFull, match=r"is full\. Completed cells are whole"):
-        sweep(root, callbacks=[once(tmp_path, full, of=BERNSTEIN)])
+        sweep(root, callbacks=[once(tmp_path, full, of=SECOND)])
     reading = store.read(root, thorough=True)
-    assert [result.cell for result in reading.results] == [RELU]
+    assert [result.cell for result in reading.results] == [FIRST]
     assert not reading.failed
     sweep(root)
     assert histories(root) == histories(whole)
@@ -252,13 +250,13 @@ def test_a_full_disk_ends_the_sweep_and_loses_nothing(whole, tmp_path):
 def test_damaged_cells_are_set_aside_and_trained_again(whole, tmp_path, capsys):
     root = tmp_path / "store"
     sweep(root)
-    path = root / "cells" / RELU.name / "history.jsonl"
+    path = root / "cells" / FIRST.name / "history.jsonl"
     path.write_text(path.read_text().replace("0.", "0.1", 1))
     summary = sweep(root)
-    assert [each.name for each in summary.damaged] == [RELU.name]
+    assert [each.name for each in summary.damaged] == [FIRST.name]
     said = capsys.readouterr().out
-    assert f"{RELU.name} is damaged: history.jsonl" in said
-    aside = root / "damaged" / f"{RELU.name}-1"
+    assert f"{FIRST.name} is damaged: history.jsonl" in said
+    aside = root / "damaged" / f"{FIRST.name}-1"
     assert "history.jsonl" in (aside / "reason.txt").read_text()
     assert (aside / "best-0.npz").exists()
     assert histories(root) == histories(whole)
@@ -271,7 +269,7 @@ def test_damaged_checkpoints_are_set_aside_and_the_cell_begun_anew(whole, tmp_pa
         raise ValueError("enough")
 
     sweep(root, callbacks=[once(tmp_path, stop, epoch=2)])
-    begun = root / "running" / RELU.name / "training" / "checkpoints"
+    begun = root / "running" / FIRST.name / "training" / "checkpoints"
     for file in begun.rglob("*"):
         if file.is_file() and "state" in file.parts:
             file.write_bytes(b"spoiled")
@@ -288,8 +286,8 @@ def test_a_checkpoint_that_a_kill_cut_short_is_not_in_the_way(whole, tmp_path):
     def stop():
         raise ValueError("enough")
 
-    sweep(root, RELU_ONLY, callbacks=[once(tmp_path, stop)])
-    checkpoints = root / "running" / RELU.name / "training" / "checkpoints"
+    sweep(root, FIRST_ONLY, callbacks=[once(tmp_path, stop)])
+    checkpoints = root / "running" / FIRST.name / "training" / "checkpoints"
     half = checkpoints / "4.orbax-checkpoint-tmp" / "state.orbax-checkpoint-tmp"
     half.mkdir(parents=True)
     (half / "part").touch()
@@ -300,8 +298,8 @@ def test_a_checkpoint_that_a_kill_cut_short_is_not_in_the_way(whole, tmp_path):
             if records[0]["epoch"] == EPOCHS - 2:
                 assert not half.exists()
 
-    assert not sweep(root, RELU_ONLY, callbacks=[lambda cell: Look()]).failed
-    assert histories(root)[RELU.name] == histories(whole)[RELU.name]
+    assert not sweep(root, FIRST_ONLY, callbacks=[lambda cell: Look()]).failed
+    assert histories(root)[FIRST.name] == histories(whole)[FIRST.name]
 
 
 @pytest.mark.parametrize(
@@ -328,9 +326,7 @@ def test_cells_of_other_options_are_refused(whole, monkeypatch):
         )
 
     monkeypatch.setattr(Sweep, "config", changed)
-    with pytest.raises(
-        OtherSettings, match=r"relu.network.momentum: 0.9 there, 0.5 here"
-    ):
+    with pytest.raises(OtherSettings, match=r"network.momentum: 0.9 there, 0.5 here"):
         sweep(whole)
 
 

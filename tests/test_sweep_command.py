@@ -1,6 +1,7 @@
 """``python -m experiments sweep`` and ``plan``: options, what they print, exit status."""
 
 import csv
+import dataclasses
 import os
 import signal
 from pathlib import Path
@@ -9,15 +10,20 @@ import jax
 import pytest
 
 from experiments.__main__ import main
-from experiments.sweep import cli, local, pace, plan, run, store
+from experiments.sweep import cli, local, pace, plan, presets, store
+from experiments.sweep.grid import Cell
 from experiments.sweep.progress import Progress
 from experiments.sweep.training import DiskFull, Outcome
-from tests.sweep_cases import CELLS, TINY
+from tests import sweep_cases
+
+CELLS = [Cell("higgs", True, 1, 2, name) for name in ("relu", "bernstein:3")]
 
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch, tmp_path):
     """The preset of tests for the command line, whose stores are in a fresh directory."""
+    preset = dataclasses.replace(sweep_cases.TINY, cells=lambda: list(CELLS))
+    monkeypatch.setitem(presets.PRESETS, "tiny", preset)
     monkeypatch.setattr(cli, "_PRESETS", ("tiny",))
     monkeypatch.chdir(tmp_path)
 
@@ -146,7 +152,7 @@ def test_cells_at_a_time(monkeypatch):
 def test_time_left_is_in_proportion(capsys, monkeypatch):
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     clock = [100.0]
-    cells = [CELLS[0], CELLS[1], run.Cell("susy", True, 5, 16, "relu")]
+    cells = [CELLS[0], CELLS[1], Cell("susy", True, 5, 16, "relu")]
     progress = Progress(dict(zip(cells, (1.0, 2.0, 3.0), strict=True)), 4, live=False)
     with progress:
         clock[0] = 110.0
@@ -211,7 +217,6 @@ def test_plan_prints_the_memory_of_a_card(monkeypatch, capsys):
 
 
 def test_help_names_the_presets(capsys):
-    assert TINY.rows == 120
     for name in ("sweep", "plan"):
         with pytest.raises(SystemExit) as stopped:
             main([name, "--help"])

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 
 import jax
 
+from experiments.sweep import claims, store
+from experiments.sweep.grid import Cell
 from experiments.sweep.progress import Progress
 from experiments.sweep.training import Job, Outcome, train
 
@@ -66,6 +68,7 @@ class _Sweep:
         self.problem: BaseException | None = None
         self._waiting, self._progress = deque(jobs), progress
         self._not_before: dict[str, float] = {}
+        self._awaited: set[Cell] = set()
         self._lock = threading.Lock()
 
     def work(self, devices: Sequence[jax.Device]) -> None:
@@ -93,8 +96,16 @@ class _Sweep:
                     if self._not_before.get(job.cell.name, now) <= now:
                         self._waiting.remove(job)
                         return job
+                self._say_whom_it_waits_for()
             self.stop.wait(RETRY_SECONDS / 4)
         return None
+
+    def _say_whom_it_waits_for(self) -> None:
+        for job in self._waiting:
+            if job.cell not in self._awaited:
+                self._awaited.add(job.cell)
+                begun = claims.describe(job.root / store.RUNNING / job.cell.name)
+                self._progress.say(f"waiting for {job.cell.name}: {begun}")
 
     def _took(self, job: Job, outcome: Outcome) -> None:
         with self._lock:

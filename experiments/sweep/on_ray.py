@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from experiments.sweep import compiled
+from experiments.sweep import compiled, store
 from experiments.sweep.progress import Progress
 from experiments.sweep.training import DiskFull, Job, Outcome, train
 
@@ -104,6 +104,7 @@ def _collect(ray, task, jobs, progress, programs) -> list[Outcome]:
         if not ready:
             pending |= {submit(job): job for job in busy}
             busy = []
+        progress.running(_running(jobs))
         for reference in ready:
             job = pending.pop(reference)
             outcome = _outcome(ray, reference, job)
@@ -113,6 +114,11 @@ def _collect(ray, task, jobs, progress, programs) -> list[Outcome]:
             else:
                 outcomes.append(outcome)
     return outcomes
+
+
+def _running(jobs: Sequence[Job]) -> int:
+    """How many of the cells are begun."""
+    return sum((job.root / store.RUNNING / job.cell.name).exists() for job in jobs)
 
 
 def _outcome(ray, reference, job: Job) -> Outcome:

@@ -19,7 +19,7 @@ class Progress:
         """Of cells with these relative costs; ``live``: as bars."""
         self._costs, self._epochs = dict(costs), epochs
         self._open = dict(costs)
-        self._done = self._failed = 0
+        self._done = self._failed = self._elsewhere = 0
         self._began, self._paid = time.monotonic(), 0.0
         self._lock = threading.Lock()
         self._bars = _Bars(len(costs)) if live else None
@@ -48,6 +48,13 @@ class Progress:
         if outcomes:
             self.say(f"{len(outcomes)} of {len(self._costs)} cells are there already")
         self._show()
+
+    def running(self, cells: int) -> None:
+        """So many are being trained, by processes that tell no more."""
+        if self._bars:
+            with self._lock:
+                self._elsewhere = cells
+                self._show()
 
     def epoch(self, cell: Cell, epochs: int, auc: float) -> None:
         """A cell has so many epochs."""
@@ -92,7 +99,7 @@ class Progress:
 
     def _show(self) -> None:
         if self._bars:
-            self._bars.total(self._done, self._failed, self._left())
+            self._bars.total(self._done, self._failed, self._elsewhere, self._left())
 
 
 class _Bars:
@@ -122,8 +129,9 @@ class _Bars:
     def print(self, text: str) -> None:
         self._bar.console.print(text, markup=False, highlight=False)
 
-    def total(self, done: int, failed: int, left: str) -> None:
-        note = f"{len(self._running)} running, {failed} failed, {left} left"
+    def total(self, done: int, failed: int, elsewhere: int, left: str) -> None:
+        running = len(self._running) + elsewhere
+        note = f"{running} running, {failed} failed, {left} left"
         self._bar.update(self._total, completed=done + failed, note=note)
 
     def running(self, name: str, epochs: int, of: int, auc: float) -> None:

@@ -95,6 +95,14 @@ class Sweep:
         return {name: events.load(name, *self.where) for name in datasets}
 
 
+def _headline(cells, config, loaded: Mapping[str, events.Events]) -> str:
+    on = " and ".join(f"{len(e.data):,} of {e.source}" for e in loaded.values())
+    return (
+        f"{len(cells)} cells of {len(config.seeds)} seeds, at most {config.epochs} epochs, "
+        f"batch {config.batch_size:,}, on {on}"
+    )
+
+
 def _check_sizes(
     config: jb.train.TrainConfig, loaded: Mapping[str, events.Events]
 ) -> None:
@@ -159,7 +167,9 @@ def run(
     found = [outcome(each) for each in reading.results if each.cell.name in names]
     damaged = [each for each in reading.damaged if each.name in names]
     done = {each.cell for each in found}
-    about = {"preset": sweep.preset, "executor": executor}
+    if executor == "local" and at_once is None:
+        at_once = local.default_at_once(PRESETS[sweep.preset].jobs)
+    about = {"preset": sweep.preset, "executor": executor, "at_once": at_once}
     jobs = [
         Job(
             root,
@@ -176,13 +186,13 @@ def run(
     costs = {cell: order.cost(cell) for cell in cells}
     programs = root / store.COMPILED if keep_compiled else None
     with Progress(costs, shared["epochs"], live=wanted(live)) as progress:
+        progress.say(_headline(cells, configs[cells[0].name], loaded))
         progress.found(found)
         for each in damaged:
             progress.say(f"{each.name} is damaged: {each.reason}; it is trained again")
         if executor == "local":
-            at_once = at_once or local.default_at_once(PRESETS[sweep.preset].jobs)
             with compiled.kept(programs):
-                trained = local.run(jobs, progress, at_once=at_once)
+                trained = local.run(jobs, progress, at_once=at_once or 1)
         else:
             from experiments.sweep import on_ray
 
