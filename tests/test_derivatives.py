@@ -12,6 +12,7 @@ from jax.test_util import check_grads
 
 import jaxbern as jb
 from tests.implementations import IMPLEMENTATIONS
+from tests.quick import quickly
 
 WIDTH = 3
 each_implementation = pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
@@ -62,15 +63,19 @@ def test_orders_one_and_two_in_the_interval():
 @pytest.mark.parametrize("degree", [1, 3, 9])
 def test_first_order_matches_autodiff_of_the_definition(degree, implementation):
     x, coeffs = arguments(degree)
-    dy = jnp.cos(x)
-    run = functools.partial(jb.bernstein, implementation=implementation)
+    dy = np.cos(x)
+
+    def value_and_gradients(function, x, coeffs, dy):
+        value, pull = jax.vjp(function, x, coeffs)
+        return value, *pull(dy)
+
     with jax.enable_x64(True):
-        wide = [v.astype(jnp.float64) for v in (x, coeffs, dy)]
-        value, pull = jax.vjp(textbook, *wide[:2])
-        want = (value, *pull(wide[2]))
-    value, pull = jax.vjp(run, x, coeffs)
+        wide = [np.float64(v) for v in (x, coeffs, dy)]
+        want = quickly(functools.partial(value_and_gradients, textbook))(*wide)
+    run = functools.partial(jb.bernstein, implementation=implementation)
+    got = quickly(functools.partial(value_and_gradients, run))(x, coeffs, dy)
     chex.assert_trees_all_close(
-        (value, *pull(dy)), jax.tree.map(np.float32, want), rtol=2e-5, atol=1e-6
+        got, jax.tree.map(np.float32, want), rtol=2e-5, atol=1e-6
     )
 
 
@@ -85,11 +90,11 @@ def test_hessian_and_every_nesting_agree(implementation):
     def reference(x, coeffs):
         return jnp.sum(jnp.sin(textbook(x, coeffs)))
 
-    want = jax.jit(jax.hessian(reference, argnums=(0, 1)))(x, coeffs)
+    want = quickly(jax.hessian(reference, argnums=(0, 1)))(x, coeffs)
     for outer in (jax.jacfwd, jax.jacrev):
         for inner in (jax.jacfwd, jax.jacrev):
             nested = outer(inner(energy, argnums=(0, 1)), argnums=(0, 1))
-            got = jax.jit(nested)(x, coeffs)
+            got = quickly(nested)(x, coeffs)
             chex.assert_trees_all_close(got, want, rtol=1e-4, atol=1e-5)
 
 
@@ -116,12 +121,17 @@ def test_gradient_at_and_beyond_the_ends(implementation):
     coeffs = jnp.array([1.0, 4.0, -2.0, 5.0])
     x = jnp.array([-jnp.inf, -3.5, -3.0, 3.0, 3.5, jnp.inf])
     run = functools.partial(jb.bernstein, coeffs=coeffs, implementation=implementation)
-    slope = jax.vmap(jax.grad(run))(x)
+
+    @quickly
+    def results(x):
+        forward = jax.jvp(run, (x,), (jnp.ones_like(x),))[1]
+        return run(x), jax.vmap(jax.grad(run))(x), forward
+
+    y, slope, forward = results(x)
     n, width = 3, 6.0
     want = [0, 0, n * (4 - 1) / width, n * (5 + 2) / width, 0, 0]
     np.testing.assert_allclose(slope, want, rtol=1e-6)
-    np.testing.assert_allclose(run(x), [1, 1, 1, 5, 5, 5], rtol=1e-6)
-    forward = jax.jvp(run, (x,), (jnp.ones_like(x),))[1]
+    np.testing.assert_allclose(y, [1, 1, 1, 5, 5, 5], rtol=1e-6)
     np.testing.assert_allclose(forward, want, rtol=1e-6)
 
 
@@ -129,8 +139,13 @@ def test_gradient_at_and_beyond_the_ends(implementation):
 def test_nan_stays_nan(implementation):
     x, coeffs = jnp.array([[jnp.nan, 0.5]]), jnp.ones((2, 4))
     run = functools.partial(jb.bernstein, implementation=implementation)
-    y, pull = jax.vjp(run, x, coeffs)
-    dx, dc = pull(jnp.ones_like(y))
+
+    @quickly
+    def results(x, coeffs):
+        y, pull = jax.vjp(run, x, coeffs)
+        return y, *pull(jnp.ones_like(y))
+
+    y, dx, dc = results(x, coeffs)
     for got in (y, dx):
         assert np.isnan(got).tolist() == [[True, False]]
     assert np.isnan(dc).all(axis=1).tolist() == [True, False]
@@ -146,7 +161,9 @@ def test_pinn_second_derivatives_of_a_network():
         return jnp.vdot(weights[1], act(weights[0] * x, coeffs))
 
     second = [
-        jax.jacfwd(jax.jacfwd(functools.partial(network, act)))(jnp.float32(0.7))
+        quickly(jax.jacfwd(jax.jacfwd(functools.partial(network, act))))(
+            jnp.float32(0.7)
+        )
         for act in (jb.bernstein, textbook)
     ]
     np.testing.assert_allclose(second[0], second[1], rtol=1e-4)

@@ -6,7 +6,7 @@ from experiments.__main__ import main
 
 
 def test_step(capsys):
-    small = ["--depth", "2", "--width", "4,8", "--degree", "3", "--rows", "64"]
+    small = ["--depth", "1", "--width", "4,8", "--degree", "3", "--rows", "64"]
     assert main(["network", "step", *small, "--rounds", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "relu standard" in lines[1]

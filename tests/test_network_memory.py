@@ -7,6 +7,7 @@ import pytest
 from jaxbern import _describe, _network
 from jaxbern._network import NetworkConfig
 from tests.networks import each_activation, network
+from tests.quick import QUICKLY
 
 FEATURES, DEPTH, WIDTH = 28, 150, 256
 
@@ -54,7 +55,7 @@ def test_the_compiler_keeps_nothing_else():
     """It may compute the normalised values ahead and store them, if not kept from it."""
     config, rows = NetworkConfig(FEATURES, 40, 32, degree=9), 1024
     function, args = gradient(config, rows)
-    memory = jax.jit(function).lower(*args).compile().memory_analysis()
+    memory = jax.jit(function).lower(*args).compile(QUICKLY).memory_analysis()
     assert memory.temp_size_in_bytes < 1.2 * rows * _describe.bytes_per_sample(config)
 
 

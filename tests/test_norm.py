@@ -12,6 +12,7 @@ from jax.test_util import check_grads
 import jaxbern as jb
 from jaxbern._statistics import _one_pass, _two_passes, batch_statistics
 from tests.implementations import IMPLEMENTATIONS
+from tests.quick import quickly
 
 EPS = 1e-5
 WIDTH = 5
@@ -54,6 +55,12 @@ def value_and_gradients(function, args, dy):
     return y, *pull(dy)
 
 
+def compiled(function, args, dy):
+    """The same as one program."""
+    run = quickly(lambda args, dy: value_and_gradients(function, args, dy))
+    return run(tuple(args), dy)
+
+
 @functools.cache
 def expected(degree, rows, shared, offset):
     args, dy = arguments(degree, rows, shared, offset)
@@ -63,7 +70,7 @@ def expected(degree, rows, shared, offset):
 def in_float64(args, dy):
     with jax.enable_x64(True), jax.numpy_rank_promotion("allow"):
         args = [jnp.asarray(a, jnp.float64) for a in args]
-        out = value_and_gradients(separate, args, jnp.asarray(dy, jnp.float64))
+        out = compiled(separate, args, jnp.asarray(dy, jnp.float64))
         return [np.asarray(a) for a in out]
 
 
@@ -79,8 +86,7 @@ def compare(got, want, dy, tolerance):
 @pytest.mark.parametrize("degree, shared", [(0, False), (1, True), (9, False)])
 def test_same_as_separate_operations_in_float64(degree, shared):
     args, dy = arguments(degree, shared=shared)
-    call = jax.jit(fused)
-    got = value_and_gradients(call, [jnp.asarray(a) for a in args], np.float64(dy))
+    got = compiled(fused, [jnp.asarray(a) for a in args], np.float64(dy))
     compare(got, expected(degree, (40,), shared, 0.0), dy, 1e-13)
 
 
@@ -90,7 +96,7 @@ def test_float32(implementation, degree, rows):
     args, dy = arguments(degree, rows)
     call = functools.partial(fused, implementation=implementation)
     narrow = [jnp.asarray(a, jnp.float32) for a in args]
-    got = value_and_gradients(jax.jit(call), narrow, jnp.asarray(dy))
+    got = compiled(call, narrow, jnp.asarray(dy))
     want = expected(degree, rows, False, 0.0)
     compare(got, want, dy, 4 * (degree + 2) * np.finfo(np.float32).eps)
 
@@ -104,7 +110,7 @@ def test_half_precision_inputs(implementation):
     coeffs, mean, var = (jnp.asarray(a, jnp.float32) for a in args[1:4])
     args = [np.asarray(a, np.float64) for a in (z, coeffs, mean, var, residual)]
     call = functools.partial(fused, implementation=implementation)
-    got = value_and_gradients(jax.jit(call), (z, coeffs, mean, var, residual), dy)
+    got = compiled(call, (z, coeffs, mean, var, residual), dy)
     assert got[0].dtype == got[1].dtype == jnp.bfloat16
     dy = np.asarray(dy, np.float32)
     compare(got, in_float64(args, dy), dy, 0.005)
@@ -120,7 +126,7 @@ def test_vmapped_seeds(implementation):
     ]
     dy = jnp.asarray(np.stack([dy for _, dy in several]))
     call = functools.partial(fused, implementation=implementation)
-    got = jax.jit(jax.vmap(lambda dy, *args: value_and_gradients(call, args, dy)))(
+    got = quickly(jax.vmap(lambda dy, *args: value_and_gradients(call, args, dy)))(
         dy, *stacked
     )
     for i, (offset, (_, dy)) in enumerate(zip(offsets, several, strict=True)):
@@ -135,7 +141,7 @@ def test_every_order(modes):
     args[0] = args[2] + np.sqrt(args[3]) * np.random.default_rng(0).uniform(
         -2, 2, args[0].shape
     )
-    check_grads(fused, tuple(map(jnp.asarray, args)), order=2, modes=modes)
+    check_grads(jax.jit(fused), tuple(map(jnp.asarray, args)), order=2, modes=modes)
 
 
 def test_statistics_of_the_batch_give_the_gradient_of_batch_norm():
@@ -146,14 +152,14 @@ def test_statistics_of_the_batch_give_the_gradient_of_batch_norm():
         mean, var = batch_statistics(z)
         return fused(z, coeffs, mean, var, residual)
 
-    got = jax.jit(lambda z: jax.vjp(ours, z)[1](jnp.asarray(dy))[0])(z)
+    got = quickly(lambda z: jax.vjp(ours, z)[1](jnp.asarray(dy))[0])(z)
     with jax.enable_x64(True), jax.numpy_rank_promotion("allow"):
 
         def theirs(z):
             mean, var = jnp.mean(z, axis=0), jnp.var(z, axis=0)
             return separate(z, args[1], mean, var, args[4])
 
-        want = jax.vjp(theirs, jnp.asarray(args[0]))[1](jnp.float64(dy))[0]
+        want = quickly(lambda z: jax.vjp(theirs, z)[1](np.float64(dy))[0])(args[0])
     np.testing.assert_allclose(got, want, atol=2e-6)
 
 
@@ -191,9 +197,14 @@ def test_statistics_far_from_zero(statistics, offset):
 @pytest.mark.usefixtures("x64")
 def test_derivative_of_the_statistics():
     z = jnp.asarray(np.random.default_rng(0).normal(size=(2, 3, WIDTH)))
-    check_grads(batch_statistics, (z,), order=2, modes=("fwd", "rev"))
-    got = jax.jacrev(lambda z: batch_statistics(z))(z)
-    want = jax.jacrev(lambda z: (z.mean(axis=(0, 1)), z.var(axis=(0, 1))))(z)
+    check_grads(jax.jit(batch_statistics), (z,), order=2, modes=("fwd", "rev"))
+
+    def textbook(z):
+        return z.mean(axis=(0, 1)), z.var(axis=(0, 1))
+
+    got, want = quickly(
+        lambda z: (jax.jacrev(batch_statistics)(z), jax.jacrev(textbook)(z))
+    )(z)
     chex.assert_trees_all_close(got, want, rtol=1e-12, atol=1e-15)
 
 
