@@ -25,8 +25,6 @@ pytest.importorskip("ray")
 # as well; the child does nothing but become another program.
 @pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.filterwarnings("ignore:.*:FutureWarning:ray")
 def test_a_worker_that_is_killed_is_replaced_and_goes_on(tmp_path, tmp_path_factory):
     log, kept = tmp_path / "log", programs(tmp_path_factory)
     with compiled.kept(kept):

@@ -50,7 +50,7 @@ def run(
     Raises:
       DiskFull: there is no room.
     """
-    ray = _ray()
+    ray = _ray(on_this_machine=address is None)
     started = not ray.is_initialized()
     if started:
         _start(ray, address, dict(init or {}))
@@ -66,7 +66,13 @@ def run(
             ray.shutdown()
 
 
-def _ray() -> Any:
+def _ray(*, on_this_machine: bool) -> Any:
+    """The module; what it reads from the environment, it reads when it is imported."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # tells nobody
+    # Else Ray hides the GPUs from tasks that take none, in a way that JAX reports.
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if on_this_machine:  # on 127.0.0.1, whatever the name of this variable says
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     try:
         import ray
     except ImportError as problem:
@@ -75,15 +81,11 @@ def _ray() -> Any:
 
 
 def _start(ray: Any, address: str | None, options: dict[str, Any]) -> None:
-    """Quietly, and without telling anybody."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Else Ray hides the GPUs from tasks that take none, in a way that JAX reports.
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    quiet = {"log_to_driver": False, "logging_level": "error"}
     if address is None:
-        local = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-        ray.init(log_to_driver=False, logging_level="error", **(local | options))
+        ray.init(include_dashboard=False, **(quiet | options))
     else:
-        ray.init(address, log_to_driver=False, logging_level="error", **options)
+        ray.init(address, **(quiet | options))
 
 
 def _collect(ray, task, jobs, progress, programs) -> list[Outcome]:
