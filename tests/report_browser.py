@@ -101,9 +101,15 @@ class Browser:
         )
 
     def prefer(self, scheme: str) -> None:
-        """``"light"`` or ``"dark"``, as a system would."""
-        feature = {"name": "prefers-color-scheme", "value": scheme}
-        self.call("Emulation.setEmulatedMedia", features=[feature])
+        """``"light"`` or ``"dark"``, as a system would.
+
+        And no motion: while a page scrolls smoothly, nothing in it has a place.
+        """
+        features = [
+            {"name": "prefers-color-scheme", "value": scheme},
+            {"name": "prefers-reduced-motion", "value": "reduce"},
+        ]
+        self.call("Emulation.setEmulatedMedia", features=features)
 
     def press(self, key: str) -> None:
         """A key."""

@@ -263,6 +263,9 @@ def test_browser_draws_losses_on_focus_and_on_hover(page):
     # ReLU and four degrees
     assert page.run("document.querySelectorAll('#peek polyline').length") == 5
     assert "DBN n=25, 5×16" in page.run("document.getElementById('peek').textContent")
+    # A mouse that rests elsewhere does not close what has the focus.
+    page.hover(2, 2)
+    assert not page.run("document.getElementById('peek').hidden")
     page.press("Escape")
     assert page.run("document.getElementById('peek').hidden")
     x, y = page.run(

@@ -96,6 +96,7 @@ for (const button of all("th button.sort")) {
 // ---- loss curves ----------------------------------------------------------------------
 
 const peek = document.getElementById("peek");
+let shownFor = null;
 const SIZE = { width: 420, height: 230, left: 46, right: 8, top: 8, bottom: 30 };
 
 function element(name, attributes, text) {
@@ -171,6 +172,7 @@ function open(target) {
   title.textContent = "Training loss: median over seeds, band from lowest to highest";
   peek.replaceChildren(title, chart(curves), keys(curves));
   peek.hidden = false;
+  shownFor = target;
   const box = target.getBoundingClientRect();
   const own = peek.getBoundingClientRect();
   const below = box.bottom + own.height + 12 < innerHeight || box.top < own.height + 12;
@@ -189,8 +191,11 @@ for (const point of all("g[id*='-point--']")) {
 document.addEventListener("mouseover", (event) => {
   const target = event.target.closest("[data-curves]");
   if (target) open(target);
-  else close();
+  // Scrolling to what has the focus moves the page under a mouse at rest, which is not
+  // the mouse going away.
+  else if (shownFor !== document.activeElement) close();
 });
+document.addEventListener("focusout", close);
 document.addEventListener("focusin", (event) => {
   if (event.target.matches("[data-curves]")) open(event.target);
   else close();
