@@ -71,7 +71,7 @@ def bounds(
     box = _arguments.box_of(lower, upper, width, *dtypes)
     if isinstance(network, BernsteinAct):
         _arguments.refuse_for_activation(weights=weights, splits=splits)
-        return _of_activation(_range, network, box)
+        return _of_activation(_ranges, network, box)
     weights = _arguments.weights_of(weights, network.config.out_features)
     numbers = network._params(), (network.mean[...], network.var[...]), weights
     return _bounds(network.config, *numbers, box, method=method, splits=splits)
@@ -114,7 +114,7 @@ def lipschitz(
     _arguments.check_network(network)
     _arguments.check_choice("method", method, ("jacobian", "product"))
     _arguments.check_choice("norm", norm, (2, math.inf))
-    _arguments.check_splits(splits)
+    _arguments.check_splits(splits, has_box=lower is not None)
     width, dtypes = _arguments.width_of(network), _arguments.dtypes_of(network)
     box = _arguments.optional_box(lower, upper, width, *dtypes)
     if isinstance(network, BernsteinAct):
@@ -183,18 +183,23 @@ def _over_parts(one: Callable, guide: Callable, box: Bounds, splits: int) -> Any
     return jax.tree.map(lambda a: a.reshape(*leading, 2**splits, *a.shape[1:]), found)
 
 
-def _of_activation(one: Callable, network: BernsteinAct, box: Bounds) -> Any:
-    """``one(coeffs, lower, upper, box)`` for each ``[in]`` of the box ``[..., in]``."""
+def _of_activation(each: Callable, network: BernsteinAct, box: Bounds) -> Any:
+    """What ``each`` gives for every ``[in]`` of a box ``[..., in]``."""
     coeffs, (lower, upper) = network.coefficients, network.interval
     numbers = (jnp.asarray(a, box.lower.dtype) for a in (coeffs, lower, upper))
-    for _ in box.lower.shape[:-1]:
-        one = jax.vmap(one, (None, None, None, 0))
-    return jax.jit(one)(*numbers, box)
+    leading = box.lower.shape[:-1]
+    rows = jax.tree.map(lambda end: end.reshape(-1, end.shape[-1]), box)
+    found = each(*numbers, rows)
+    return jax.tree.map(lambda a: a.reshape(*leading, *a.shape[1:]), found)
 
 
-def _range(coeffs, lower, upper, box: Bounds) -> Bounds:
+@jax.jit
+@functools.partial(jax.vmap, in_axes=(None, None, None, 0))
+def _ranges(coeffs, lower, upper, box: Bounds) -> Bounds:
     return heights(_bernstein.points(coeffs, lower, upper, box))
 
 
+@jax.jit
+@functools.partial(jax.vmap, in_axes=(None, None, None, 0))
 def _steepest(coeffs, lower, upper, box: Bounds) -> jax.Array:
     return jnp.max(largest(_bernstein.slopes(coeffs, lower, upper, box)))

@@ -38,7 +38,7 @@ def check_choice(name: str, value: Any, choices: tuple) -> None:
         raise ValueError(f"{name} must be {listed}, got {value!r}")
 
 
-def check_splits(splits: Any) -> None:
+def check_splits(splits: Any, *, has_box: bool = True) -> None:
     """A number of rounds."""
     if isinstance(splits, bool) or not isinstance(splits, int):
         raise TypeError(f"splits must be an int, got {splits!r}")
@@ -46,6 +46,11 @@ def check_splits(splits: Any) -> None:
         raise ValueError(
             f"splits must be from 0 to {_MOST_SPLITS}, as there are 2**splits boxes, "
             f"got {splits}"
+        )
+    if splits and not has_box:
+        raise ValueError(
+            f"splits is for a box, of which there is none: give lower and upper, or "
+            f"leave out splits={splits}"
         )
 
 
