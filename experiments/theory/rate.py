@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +58,11 @@ class Trained:
 
 
 def measure(effort: Effort, done: Callable[[str], None] = lambda what: None):
-    """Fit every network to both targets; two programs run at a time."""
+    """Fit every network to both targets.
+
+    One program at a time: batched linear systems wait inside XLA's own threads for each
+    other, and two programs of them can wait forever.
+    """
     kinds = [
         (depth, degree) for depth in effort.depths for degree in (None, *effort.degrees)
     ]
@@ -76,12 +79,11 @@ def measure(effort: Effort, done: Callable[[str], None] = lambda what: None):
         done(f"{'ReLU' if degree is None else f'DBN n={degree}'}, L={depth}")
         return fitted
 
-    with ThreadPoolExecutor(2) as pool:
-        fitted = list(pool.map(fit, reversed(kinds)))  # the longest first
+    fitted = [fit(kind) for kind in kinds]
     return [
         _trained(effort, kind, found, k)
         for k in range(len(TARGETS))
-        for kind, found in zip(kinds, reversed(fitted), strict=True)
+        for kind, found in zip(kinds, fitted, strict=True)
     ]
 
 
