@@ -14,7 +14,7 @@ from tests.train_cases import FEATURES, changed, events
 DATA = events()
 # An epoch is one step of all rows, so what it does can be written down.
 ONE_STEP = changed(
-    network=NetworkConfig(FEATURES, depth=2, width=4, degree=2),
+    network=NetworkConfig(FEATURES, depth=1, width=4, degree=2),
     seeds=(3,),
     epochs=1,
     batch_size=320,
