@@ -1,0 +1,28 @@
+"""``python -m jaxbern doctor``: is everything in order on this machine?"""
+
+import sys
+
+USAGE = """usage: python -m jaxbern doctor
+
+  doctor  versions, devices, which implementation runs and why, whether the kernels
+          compile, optional packages, a short check of numbers and gradients
+
+The exit status is 1 if something is wrong."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command that ``argv`` names."""
+    argv = sys.argv[1:] if argv is None else argv
+    if not argv or argv[0] in ("-h", "--help"):
+        print(USAGE)
+        return 0
+    if argv != ["doctor"]:
+        print(f"no such command: {' '.join(argv)}\n\n{USAGE}", file=sys.stderr)
+        return 2
+    from jaxbern import _doctor
+
+    return _doctor.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
