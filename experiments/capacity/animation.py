@@ -11,21 +11,21 @@ from PIL import Image
 import jaxbern as jb
 from experiments.capacity.figures import Shown
 from experiments.capacity.results import Outcome
+from experiments.capacity.tasks import Budget
 
-FRAMES = 36
 MILLISECONDS = 110
 LAST = 2500  # how long the finished picture stays
 
 
-def write(outcome: Outcome, path: Path, steps: int, frames: int = FRAMES) -> None:
+def write(outcome: Outcome, path: Path, budget: Budget) -> None:
     """The best DBN of a classification task, as a GIF that repeats."""
     network = outcome.task.dbn
     k = outcome.best(network)
     snapshots = _length(outcome)
     pictures = []
-    for moment in _moments(snapshots, frames):
+    for moment in _moments(snapshots, budget.frames):
         shown = Shown(outcome, network, k, moment)
-        step = (moment + 1) * steps // snapshots
+        step = (moment + 1) * budget.steps // snapshots
         pictures.append(_frame(shown, f"{outcome.task.title}, {network}: step {step}"))
     durations = [MILLISECONDS] * (len(pictures) - 1) + [LAST]
     # One palette for all, taken from the last: colours do not flicker.

@@ -66,7 +66,7 @@ def run(
         written += figures.save(figures.draw_seeds(outcomes), out / "seeds")
         done("figure of all seeds")
         xor = outcomes[0]
-        animation.write(xor, out / "xor_blobs.gif", budget.steps)
+        animation.write(xor, out / "xor_blobs.gif", budget)
         written.append(out / "xor_blobs.gif")
         done("animation")
         written += figures.save(figures.draw_xor(xor), out / "xor", dpi=100)

@@ -163,8 +163,9 @@ does to the same seeds. A Bernstein activation without it is free to put the end
 interval where they help: beyond them it is constant, and the network a spline with kinks.
 With it, inputs stay inside. In the plane little changes. On a line every neuron then sees
 the same numbers up to sign: a DBN is one polynomial of degree 7 in x, whatever its width,
-which is enough for the oscillator, while no such polynomial comes near the Gaussian sine
-(least squares leaves an MSE of 0.103 on [-3, 3]); and a ReLU network has a single kink."""
+which follows the oscillator, if slowly, while no such polynomial comes near the Gaussian
+sine (least squares leaves an MSE of 0.103 on [-3, 3]); and a ReLU network has a single
+kink."""
 
 
 def _method(budget: Budget) -> str:

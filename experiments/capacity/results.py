@@ -140,5 +140,11 @@ def _why(outcome: Outcome, k: int) -> str:
             return "fits its own points; held-out ones near the boundary are wrong"
         return "stopped in a local minimum: wrong on its own points too"
     if trained.value[k] > 0.5 * outcome.points.held_out_y[k].var():
-        return "stayed near a constant"
+        inside = trained.outside[k] < 0.01
+        return "stayed near a constant" + (
+            ": inputs never reached the ends of the interval, so that it is one "
+            "polynomial, which cannot follow the waves"
+            if inside
+            else ""
+        )
     return "has the right shape, but is not there after the last step"

@@ -31,6 +31,7 @@ class Budget:
     seeds_of_variants: int = 8
     steps: int = 4000
     snapshots: int = 100  # of the parameters, at equal distances
+    frames: int = 36  # of the animation, at most
 
     def __post_init__(self):
         """Snapshots must divide the steps."""
@@ -41,7 +42,7 @@ class Budget:
             )
 
 
-QUICK = Budget(seeds=4, seeds_of_variants=1, steps=300, snapshots=30)
+QUICK = Budget(seeds=4, seeds_of_variants=1, steps=300, snapshots=30, frames=4)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import nnx
+from jax import jit
 
 import jaxbern as jb
 from experiments.capacity.network import OneHidden
@@ -95,15 +96,22 @@ def train(
     batchnorm: bool = False,
 ) -> Trained:
     """Train all runs at once."""
-    keys = jax.vmap(jax.random.key)(np.array([run.seed for run in runs]))
+    # Built one by one, as a user does it: to compile the drawing would take longer.
+    modules = {
+        seed: build(task, network, seed, batchnorm)
+        for seed in {run.seed for run in runs}
+    }
+    graph = nnx.graphdef(modules[runs[0].seed])
+    starts = [nnx.state(modules[run.seed]) for run in runs]
+    start = jax.tree.map(lambda *arrays: np.stack(arrays), *starts)
     rates = np.array([run.setting.learning_rate for run in runs], np.float32)
-    one = functools.partial(_train_one, task, network, budget, batchnorm)
-    trained = jax.jit(jax.vmap(one))(keys, rates, points)
+    one = functools.partial(_train_one, task, graph, budget)
+    trained = jit(jax.vmap(one))(start, rates, points)
     return jax.tree.map(np.asarray, trained)
 
 
 def build(
-    task: Task, network: Network, key: jax.Array, batchnorm: bool = False
+    task: Task, network: Network, seed: int, batchnorm: bool = False
 ) -> OneHidden:
     """An untrained network."""
     return OneHidden(
@@ -112,22 +120,23 @@ def build(
         network.degree,
         task.outputs,
         batchnorm=batchnorm,
-        rngs=nnx.Rngs(key),
+        rngs=nnx.Rngs(seed),
     )
 
 
 def with_parameters(task: Task, network: Network, parameters: Any) -> OneHidden:
     """The network of a run: ``parameters`` without the axis of runs."""
-    module = build(task, network, jax.random.key(0))
+    module = build(task, network, 0)
     nnx.update(module, parameters)
     return module
 
 
-def _train_one(task, network, budget, batchnorm, key, rate, points) -> Trained:
-    graph, start = nnx.split(build(task, network, key, batchnorm))
-    optimizer = optax.adam(
-        lambda count: rate * (1 + jnp.cos(jnp.pi * count / budget.steps)) / 2
-    )
+def _train_one(task, graph, budget, start, rate, points) -> Trained:
+    def schedule(count):
+        angle = jnp.pi * count.astype(jnp.float32) / budget.steps
+        return rate * (1 + jnp.cos(angle)) / 2
+
+    optimizer = jb.optim.adamw(schedule, weight_decay=0.0)  # which is Adam
 
     def loss(parameters):
         module = nnx.merge(graph, parameters)
@@ -135,7 +144,8 @@ def _train_one(task, network, budget, batchnorm, key, rate, points) -> Trained:
 
     def step(state, _):
         parameters, moments = state
-        update, moments = optimizer.update(jax.grad(loss)(parameters), moments)
+        gradient = jax.grad(loss)(parameters)
+        update, moments = optimizer.update(gradient, moments, parameters)
         return (optax.apply_updates(parameters, update), moments), None
 
     def part(state, _):

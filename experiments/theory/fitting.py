@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import jit
 from jax.flatten_util import ravel_pytree
 
 import jaxbern as jb
@@ -43,7 +44,7 @@ def fit(
         one = functools.partial(_fit_one, depth, width, degree, iterations)
         over_seeds = jax.vmap(one, (0, None, None, None, None))
         over_targets = jax.vmap(over_seeds, (None, None, 0, None, 0))
-        found = jax.jit(over_targets)(keys, x, y, other, other_y)
+        found = jit(over_targets)(keys, x, y, other, other_y)
         return jax.tree.map(np.asarray, found)
 
 
