@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import errno
 import os
 import signal
 from pathlib import Path
@@ -99,6 +100,15 @@ def test_a_full_disk_says_so(trained, capsys):
     assert "python -m experiments sweep --preset tiny" in said
 
 
+def test_a_disk_that_is_full_from_the_start_says_so(trained, capsys, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(store, "ask", full)
+    assert main(["sweep", "--preset", "tiny"]) == 3
+    assert "is full" in capsys.readouterr().err
+
+
 def test_a_store_of_other_settings_says_so(trained, capsys):
     assert main(["sweep", "--preset", "tiny"]) == 0
     assert main(["sweep", "--preset", "tiny", "--epochs", "7"]) == 2
@@ -133,8 +143,10 @@ def test_options_that_do_not_fit_are_refused_at_once(words, message, capsys, tra
 def test_shards_are_parts(trained, capsys):
     for index in (1, 2):
         assert main(["sweep", "--preset", "tiny", "--shard", f"{index}/2"]) == 0
+    assert main(["sweep", "--preset", "tiny", "--shard", "3/3"]) == 0  # nothing left
     said = capsys.readouterr().out
     assert said.count("1 of 1 cells completed") == 2
+    assert said.count("0 of 0 cells completed") == 1
     assert all(f"{cell.name}:" in said for cell in CELLS)
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import csv
-import os
 import sys
 import time
 from pathlib import Path
@@ -27,9 +26,6 @@ PUBLISHED_EVENTS = {"higgs": 11_000_000, "susy": 5_000_000}  # events, in full
 def main(argv: list[str]) -> int:
     """Print and write the table; returns the exit status."""
     options = parser().parse_args(argv)
-    if options.card:
-        # JAX looks for a driver when it is imported, and reports an error without one.
-        os.environ.setdefault("JAX_PLATFORMS", "cpu")
     try:
         return _plan(options)
     except ValueError as problem:
@@ -134,7 +130,9 @@ def _count(sweep, dataset: str) -> int:
 
 
 def on_card(name: str):
-    """What tells the memory of a training on a card."""
+    """What tells the memory of a training on a card; call it before JAX is used."""
+    import jax
+
     from experiments.gpu import targets, toolchain
     from experiments.gpu.quiet import no_driver_expected
 
@@ -143,6 +141,9 @@ def on_card(name: str):
         toolchain.require()
     except toolchain.ToolchainMissing as missing:
         raise ValueError(str(missing)) from missing
+    if jax.config.jax_platforms is None and not Path("/dev/nvidiactl").exists():
+        # Else JAX looks for the driver that is not there, and reports an error.
+        jax.config.update("jax_platforms", "cpu")
     with no_driver_expected():
         from experiments.sweep import card
 

@@ -15,8 +15,11 @@ _WORDS = {"nonfinite": "NOT FINITE", "failed": "FAILED"}
 class Progress:
     """Told what happens, by any thread."""
 
-    def __init__(self, costs: Mapping[Cell, float], epochs: int, *, live: bool):
+    def __init__(
+        self, costs: Mapping[Cell, float], epochs: int, *, live: bool, title: str = ""
+    ):
         """Of cells with these relative costs; ``live``: as bars."""
+        self._title = title
         self._costs, self._epochs = dict(costs), epochs
         self._open = dict(costs)
         self._done = self._failed = self._elsewhere = 0
@@ -27,6 +30,8 @@ class Progress:
     def __enter__(self) -> "Progress":
         if self._bars:
             self._bars.start()
+        if self._title:
+            self.say(self._title)
         return self
 
     def __exit__(self, *exception) -> None:

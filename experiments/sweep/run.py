@@ -1,6 +1,7 @@
 """``run``: a sweep, from its options to its outcomes."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +12,7 @@ from experiments.sweep.grid import Cell
 from experiments.sweep.presets import PRESETS
 from experiments.sweep.progress import Progress, wanted
 from experiments.sweep.select import Filter
-from experiments.sweep.training import Job, Outcome, outcome
+from experiments.sweep.training import Job, Outcome, disk_full, outcome
 
 DEFAULT_STORE = Path("results", "sweep")
 Executor = Literal["local", "ray"]
@@ -64,7 +65,7 @@ class Sweep:
     training: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     shard: tuple[int, int] | None = None
 
-    @property
+    @functools.cached_property
     def cells(self) -> list[Cell]:
         """In the order in which they are trained."""
         config = jb.train.TrainConfig(_ANY, **self.options)
@@ -93,28 +94,6 @@ class Sweep:
         """The events of each data set."""
         datasets = dict.fromkeys(cell.dataset for cell in self.cells)
         return {name: events.load(name, *self.where) for name in datasets}
-
-
-def _headline(cells, config, loaded: Mapping[str, events.Events]) -> str:
-    on = " and ".join(f"{len(e.data):,} of {e.source}" for e in loaded.values())
-    return (
-        f"{len(cells)} cells of {len(config.seeds)} seeds, at most {config.epochs} epochs, "
-        f"batch {config.batch_size:,}, on {on}"
-    )
-
-
-def _check_sizes(
-    config: jb.train.TrainConfig, loaded: Mapping[str, events.Events]
-) -> None:
-    """Refuse what every cell would fail with, before there is a store."""
-    for each in loaded.values():
-        rows = int(len(each.data) * (1 - config.test_fraction))
-        if config.batch_size > rows:
-            raise ValueError(
-                f"batch_size must be at most {rows:,}, the training rows of "
-                f"{len(each.data):,} events of {each.source}, got {config.batch_size:,}; "
-                f"write --batch-size {rows}"
-            )
 
 
 _ANY = jb.train.NetworkConfig(1, 1, 1)
@@ -152,43 +131,36 @@ def run(
       KeyboardInterrupt: after Ctrl-C; a second sweep goes on.
     """
     root = Path(root).resolve()
-    cells, loaded = sweep.cells, sweep.load()
-    configs = {cell.name: sweep.config(cell) for cell in cells}
-    _check_sizes(configs[cells[0].name], loaded)
-    shared = {
-        k: v for k, v in configs[cells[0].name].to_dict().items() if k != "network"
-    }
-    settings.agree(root, shared, loaded)
-    reading = store.read(root, thorough=True)
-    settings.check_results(root, reading.results, configs)
-    store.remove_remains(root)
-    store.ask(root, cells, {"preset": sweep.preset})
-    names = {cell.name for cell in cells}
-    found = [outcome(each) for each in reading.results if each.cell.name in names]
-    damaged = [each for each in reading.damaged if each.name in names]
-    done = {each.cell for each in found}
+    if not sweep.cells:  # more shards than cells
+        return Summary(root, [], [])
+    loaded = sweep.load()
+    _check_sizes(sweep.config(sweep.cells[0]), loaded)
     if executor == "local" and at_once is None:
         at_once = local.default_at_once(PRESETS[sweep.preset].jobs)
     about = {"preset": sweep.preset, "executor": executor, "at_once": at_once}
+    try:
+        reading = _open(root, sweep, loaded)
+    except OSError as problem:
+        raise disk_full(root, problem) or problem from problem
+    found = [outcome(each) for each in reading.results]
+    done = {each.cell for each in found}
     jobs = [
         Job(
             root,
             cell,
-            configs[cell.name],
+            sweep.config(cell),
             loaded[cell.dataset],
             about,
             callbacks,
             checkpoint_seconds,
         )
-        for cell in cells
+        for cell in sweep.cells
         if cell not in done
     ]
-    costs = {cell: order.cost(cell) for cell in cells}
     programs = root / store.COMPILED if keep_compiled else None
-    with Progress(costs, shared["epochs"], live=wanted(live)) as progress:
-        progress.say(_headline(cells, configs[cells[0].name], loaded))
+    with _progress(sweep, loaded, wanted(live)) as progress:
         progress.found(found)
-        for each in damaged:
+        for each in reading.damaged:
             progress.say(f"{each.name} is damaged: {each.reason}; it is trained again")
         if executor == "local":
             with compiled.kept(programs):
@@ -197,4 +169,49 @@ def run(
             from experiments.sweep import on_ray
 
             trained = on_ray.run(jobs, progress, programs, **(ray_options or {}))
-    return Summary(root, found + trained, damaged)
+    return Summary(root, found + trained, reading.damaged)
+
+
+def _open(
+    root: Path, sweep: Sweep, loaded: Mapping[str, events.Events]
+) -> store.Reading:
+    """Make the store, or see that it fits; what it holds of the cells of the sweep."""
+    configs = {cell.name: sweep.config(cell) for cell in sweep.cells}
+    options = sweep.config(sweep.cells[0]).to_dict()
+    settings.agree(root, {k: v for k, v in options.items() if k != "network"}, loaded)
+    reading = store.read(root, thorough=True)
+    settings.check_results(root, reading.results, configs)
+    store.remove_remains(root)
+    store.ask(root, sweep.cells, {"preset": sweep.preset})
+    return dataclasses.replace(
+        reading,
+        results=[each for each in reading.results if each.cell.name in configs],
+        damaged=[each for each in reading.damaged if each.name in configs],
+    )
+
+
+def _progress(
+    sweep: Sweep, loaded: Mapping[str, events.Events], live: bool
+) -> Progress:
+    config = sweep.config(sweep.cells[0])
+    on = " and ".join(f"{len(e.data):,} of {e.source}" for e in loaded.values())
+    title = (
+        f"{len(sweep.cells)} cells of {len(config.seeds)} seeds, at most "
+        f"{config.epochs} epochs, batch {config.batch_size:,}, on {on}"
+    )
+    costs = {cell: order.cost(cell) for cell in sweep.cells}
+    return Progress(costs, config.epochs, live=live, title=title)
+
+
+def _check_sizes(
+    config: jb.train.TrainConfig, loaded: Mapping[str, events.Events]
+) -> None:
+    """Refuse what every cell would fail with, before there is a store."""
+    for each in loaded.values():
+        rows = int(len(each.data) * (1 - config.test_fraction))
+        if config.batch_size > rows:
+            raise ValueError(
+                f"batch_size must be at most {rows:,}, the training rows of "
+                f"{len(each.data):,} events of {each.source}, got {config.batch_size:,}; "
+                f"write --batch-size {rows}"
+            )

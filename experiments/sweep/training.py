@@ -99,7 +99,7 @@ def train(
     try:
         claim = claims.take(root / store.RUNNING / cell.name)
     except OSError as problem:
-        raise _disk_full(root, problem) or problem from problem
+        raise disk_full(root, problem) or problem from problem
     if claim is None:
         return Outcome(cell, "busy")
     try:
@@ -117,7 +117,7 @@ def train(
     except claims.Lost as problem:
         return Outcome(cell, "busy", str(problem))
     except Exception as problem:
-        if full := _disk_full(root, problem):
+        if full := disk_full(root, problem):
             raise full from problem
         return _failed(job, problem)
     finally:
@@ -238,7 +238,7 @@ def _failed(job: Job, problem: Exception) -> Outcome:
     return Outcome(job.cell, "failed", error)
 
 
-def _disk_full(root: Path, problem: BaseException) -> DiskFull | None:
+def disk_full(root: Path, problem: BaseException) -> DiskFull | None:
     """If that is what went wrong, somewhere in the chain of what led to what."""
     chain: BaseException | None = problem
     while chain is not None:
