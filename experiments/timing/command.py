@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import os
 import sys
 from pathlib import Path
 
@@ -24,9 +23,6 @@ turns, and the best time of each counts. Compiling takes most of the time.
 def main(argv: list[str]) -> int:
     """Measure, print and write; returns the exit status."""
     options = parser().parse_args(argv)
-    if options.target and not Path("/dev/nvidiactl").exists():
-        # JAX looks for a driver when it is imported, and reports an error without one.
-        os.environ.setdefault("JAX_PLATFORMS", "cpu")
     # Imported here: help must not wait for JAX.
     from experiments.sweep import select
     from experiments.timing.measure import Setup
