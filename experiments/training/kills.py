@@ -66,18 +66,20 @@ def table(kills: int, seed: int) -> int:
 
 
 def _killed(directory: Path, cache: Path, chance: random.Random) -> list[int]:
-    """Kill a training after a random time; which epochs are on the disk."""
+    """Kill a training somewhere in a random epoch; which epochs are on the disk."""
     environment = os.environ | {
         "JAX_COMPILATION_CACHE_DIR": str(cache),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
     command = [sys.executable, "-m", "experiments.training.kills", str(directory)]
     process = subprocess.Popen(command, env=environment)
-    while not (directory / "config.json").exists():
+    # In epochs, not seconds: a machine may be slow. No seed has stopped by then.
+    told, wanted = directory / "history.jsonl", chance.randrange(CONFIG.stop_patience)
+    while not told.exists() or len(told.read_text().splitlines()) < 3 * wanted:
         if process.poll() is not None:
             raise RuntimeError("the training ended before it was killed")
-        time.sleep(0.01)
-    time.sleep(chance.uniform(0, 8))
+        time.sleep(0.005)
+    time.sleep(chance.uniform(0, 0.15))
     process.kill()
     if process.wait() != -signal.SIGKILL:
         print("(this one had finished)", end=" ")
