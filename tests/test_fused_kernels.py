@@ -15,6 +15,7 @@ from jaxbern.kernels import pallas, pallas_vjp, triton
 from jaxbern.kernels.config import Launch
 from tests import casteljau, interval_oracle
 from tests.absent_gpu import on_a_gpu
+from tests.quick import quickly
 
 EPS = float(np.finfo(np.float32).eps)
 TINY = float(np.finfo(np.float32).tiny)
@@ -33,10 +34,6 @@ BACKENDS = {
     "pallas": (pallas.evaluate, pallas_vjp.vjp),
     "triton": (triton.evaluate, triton.vjp),
 }
-# Compiled often and run once: not worth any optimisation.
-quickly = functools.partial(
-    jax.jit, compiler_options={"xla_backend_optimization_level": 0}
-)
 
 
 def results(backend, x, coeffs, lower, upper, dy, addend, launch=SMALL):

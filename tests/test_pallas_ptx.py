@@ -20,6 +20,7 @@ from jaxbern.kernels.config import Launch
 from jaxbern.kernels.layout import plan
 from tests import casteljau, interval_oracle
 from tests.ptx import InOut, Kernel, OutputSpec
+from tests.quick import quickly
 
 pytestmark = [
     pytest.mark.skipif(not toolchain.available(), reason=f"needs {toolchain.INSTALL}"),
@@ -74,11 +75,9 @@ SHAPES = {  # of x, of a coefficient, of an end of the interval
 # Two steps of two tiles for each program: the loop, on few rows.
 LOOP = Launch(rows=8, columns=32, unroll=2, steps=2)
 PLAIN = [
-    *(
-        (dtype, degree, "ragged", LOOP)
-        for dtype in ("float32", "bfloat16", "float16")
-        for degree in (1, 3, 9, 25)
-    ),
+    *(("float32", degree, "ragged", LOOP) for degree in (1, 3, 9, 25)),
+    *(("bfloat16", degree, "ragged", LOOP) for degree in (1, 25)),
+    *(("float16", degree, "ragged", LOOP) for degree in (1, 9, 25)),
     *(("float32", 3, shape, None) for shape in SHAPES),
     ("bfloat16", 3, "one column", None),
     ("bfloat16", 9, "one row", None),
@@ -109,10 +108,14 @@ def test_executed_ptx(dtype, degree, name, launch, fused):
     )
 
     layout = plan(shape, coeffs.shape, lower.shape, upper.shape)
-    pack = functools.partial(layout.pack_bound, broadcast=False)
-    ends = pack(jnp.asarray(lower)), pack(jnp.asarray(upper))
-    packed = layout.pack_coeffs(jnp.asarray(coeffs), broadcast=False)
-    rows, each = layout.pack(jnp.asarray(x)), layout.pack(jnp.asarray(dy))
+
+    @quickly
+    def pack(x, coeffs, lower, upper, dy):
+        ends = (layout.pack_bound(end, broadcast=False) for end in (lower, upper))
+        coeffs = layout.pack_coeffs(coeffs, broadcast=False)
+        return layout.pack(x), coeffs, tuple(ends), layout.pack(dy)
+
+    rows, packed, ends, each = pack(x, coeffs, lower, upper, dy)
     like_x = OutputSpec(layout.sizes, x.dtype)
     inputs = [rows, packed, *ends, *([each] if fused else [])]
     (y,) = execute(forward, inputs, [like_x])
@@ -129,9 +132,13 @@ def test_executed_ptx(dtype, degree, name, launch, fused):
         [rows, each, *ends, packed],
         [OutputSpec(sums, np.float32), like_x],
     )
-    y, dx = layout.unpack(jnp.asarray(y)), layout.unpack(jnp.asarray(dx))
-    total = jnp.asarray(sums).sum(axis=1)
-    dc, *dends = layout.unpack_sums(total, coeffs.shape, *interval)
+
+    @quickly
+    def unpack(y, dx, sums):
+        total = layout.unpack_sums(sums.sum(axis=1), coeffs.shape, *interval)
+        return layout.unpack(y), layout.unpack(dx), total
+
+    y, dx, (dc, *dends) = unpack(y, dx, sums)
 
     narrow = dtype != "float32"
     rounding = float(jnp.finfo(dtype).eps) if narrow else 0.0

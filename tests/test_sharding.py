@@ -50,18 +50,18 @@ def check(name, mesh, x_spec, coeffs_spec, x_shape, coeffs_shape, function=step)
 
 mesh = jax.make_mesh((8,), ("batch",), axis_types=(AxisType.Auto,))
 both = jax.make_mesh((4, 2), ("batch", "model"), axis_types=(AxisType.Auto,) * 2)
-check("batch", mesh, P("batch"), P(), (64, 6), (6, 10))
-check("shared", mesh, P("batch"), P(), (64, 6), (10,))
-check("sequence", mesh, P("batch"), P(), (16, 5, 6), (6, 10))
-check("model", both, P("batch", "model"), P("model"), (64, 6), (6, 10))
+check("batch", mesh, P("batch"), P(), (64, 6), (6, 4))
+check("shared", mesh, P("batch"), P(), (64, 6), (4,))
+check("sequence", mesh, P("batch"), P(), (16, 5, 6), (6, 4))
+check("model", both, P("batch", "model"), P("model"), (64, 6), (6, 4))
 seeds = jax.vmap(step)
-check("seeds", mesh, P(None, "batch"), P(), (3, 64, 6), (3, 6, 10), seeds)
+check("seeds", mesh, P(None, "batch"), P(), (3, 64, 6), (3, 6, 4), seeds)
 # Axes whose sharding is part of the type, the default of make_mesh.
 typed = jax.make_mesh((8,), ("batch",), axis_types=(AxisType.Explicit,))
-check("explicit", typed, P("batch"), P(), (64, 6), (6, 10))
-check("explicit seeds", typed, P(None, "batch"), P(), (3, 64, 6), (3, 6, 10), seeds)
+check("explicit", typed, P("batch"), P(), (64, 6), (6, 4))
+check("explicit seeds", typed, P(None, "batch"), P(), (3, 64, 6), (3, 6, 4), seeds)
 with jax.set_mesh(typed):
-    check("set mesh", typed, P("batch"), P(), (64, 6), (6, 10))
+    check("set mesh", typed, P("batch"), P(), (64, 6), (6, 4))
 print(json.dumps(found))
 """
 
@@ -72,6 +72,7 @@ print(json.dumps(found))
 def found(request):
     flags = (
         os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+        " --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
     )
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", PROGRAM, request.param],
@@ -98,7 +99,7 @@ def test_only_the_coefficient_gradient_travels(found, case):
     sizes = [
         math.prod(map(int, size.split(","))) for size in found[case]["reduced"] if size
     ]
-    assert sum(sizes) <= 3 * 6 * 10  # no more than the coefficients of three seeds
+    assert sum(sizes) <= 3 * 6 * 4  # no more than the coefficients of three seeds
 
 
 @pytest.mark.parametrize("case", CASES)
