@@ -53,6 +53,7 @@ def test_orders_one_and_two_in_the_interval():
     x, coeffs = arguments(4, rows=2, dtype=jnp.float64)
     lower, upper = jnp.array([-3.0, -4.0, -2.9]), jnp.array([3.0, 5.0, 2.6])
 
+    @jax.jit
     def call(x, coeffs, lower, upper):
         return jb.bernstein(x, coeffs, lower=lower, upper=upper)
 

@@ -42,7 +42,10 @@ def assert_close(one, other):
 
 def test_two_devices_give_the_history_of_one(tmp_path):
     child = start(tmp_path / "out", devices=2)
-    assert child.wait(300) == 0
+    try:
+        assert child.wait(300) == 0
+    finally:
+        child.kill()
     devices, two, one = json.loads((tmp_path / "out").read_text())
     assert devices == 2
     assert_close(two, one)
