@@ -73,14 +73,14 @@ def kept(directory: Path | None) -> Iterator[None]:
 
     Those of one kind of processor are no use to another, so each kind has its own part.
     """
-    if directory is None or _option("jax_compilation_cache_dir"):
+    if directory is None or option("jax_compilation_cache_dir"):
         yield
         return
     kind = f"{platform.machine()} {processor()} {jax.__version__}"
     place = directory / hashlib.sha256(kind.encode()).hexdigest()[:12]
     remove_incomplete(place)
     options = {"jax_compilation_cache_dir": str(place), **_OPTIONS}
-    before = {name: _option(name) for name in options}
+    before = {name: option(name) for name in options}
     try:
         _configure(options)
         yield
@@ -114,7 +114,8 @@ def _whole(content: bytes) -> bool:
     return reader.eof
 
 
-def _option(name: str) -> Any:
+def option(name: str) -> Any:
+    """An option of JAX, by its name."""
     return getattr(jax.config, name)
 
 

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 
@@ -38,11 +39,12 @@ def run(jobs: Sequence[Job], progress: Progress, *, at_once: int) -> list[Outcom
         )
         for k in range(at_once)
     ]
-    with _Terminate():
+    with _Interrupts(sweep.stop):
         for thread in threads:
             thread.start()
         for _ in threads:
-            _wait(sweep.ended, sweep.stop)
+            while not sweep.ended.acquire(timeout=1):
+                pass  # a wait without end would hear no Ctrl-C on some systems
     if sweep.problem is not None:
         raise sweep.problem
     if sweep.stop.is_set():
@@ -117,37 +119,31 @@ class _Sweep:
         self._progress.outcome(outcome)
 
 
-def _wait(ended: threading.Semaphore, stop: threading.Event) -> None:
-    """Until a thread has ended; the first Ctrl-C asks for it, the second does not wait.
+class _Interrupts:
+    """Inside ``with``, the first Ctrl-C sets an event and the second ends the process.
 
-    Not by ``join``: Python 3.11 takes a thread for ended if Ctrl-C comes during that.
+    So does SIGTERM, which job arrays send before a kill. Where signals are ignored, as in
+    the background of a shell, they stay so; and only the main thread can hear any.
     """
-    while True:
-        try:
-            if ended.acquire(timeout=0.2):
-                return
-        except KeyboardInterrupt:
-            if stop.is_set():
-                os._exit(130)  # as good as a kill, which a store survives
-            stop.set()
-            print(
-                "\nCtrl-C: the running epochs are finished first; again to stop at once",
-                file=sys.stderr,
-                flush=True,
-            )
 
-
-class _Terminate:
-    """Inside ``with``, SIGTERM acts like Ctrl-C: job arrays send it before a kill."""
+    def __init__(self, stop: threading.Event):
+        self._stop = stop
+        self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> None:
-        self._previous = None
-        if threading.current_thread() is threading.main_thread():
-            self._previous = signal.signal(signal.SIGTERM, self._raise)
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                self._previous[number] = signal.signal(number, self._hear)
 
     def __exit__(self, *exception) -> None:
-        if self._previous is not None:
-            signal.signal(signal.SIGTERM, self._previous)
+        for number, previous in self._previous.items():
+            signal.signal(number, previous)
 
-    def _raise(self, number, frame) -> None:
-        raise KeyboardInterrupt
+    def _hear(self, number, frame) -> None:
+        if self._stop.is_set():
+            os._exit(130)  # as good as a kill, which a store survives
+        self._stop.set()
+        text = "the running epochs are finished first; again to stop at once"
+        print(f"\n{signal.Signals(number).name}: {text}", file=sys.stderr, flush=True)

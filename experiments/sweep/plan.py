@@ -135,13 +135,14 @@ def on_card(name: str):
 
     from experiments.gpu import targets, toolchain
     from experiments.gpu.quiet import no_driver_expected
+    from experiments.sweep.compiled import option
 
     target = targets.get(name)
     try:
         toolchain.require()
     except toolchain.ToolchainMissing as missing:
         raise ValueError(str(missing)) from missing
-    if jax.config.jax_platforms is None and not Path("/dev/nvidiactl").exists():
+    if option("jax_platforms") is None and not Path("/dev/nvidiactl").exists():
         # Else JAX looks for the driver that is not there, and reports an error.
         jax.config.update("jax_platforms", "cpu")
     with no_driver_expected():
