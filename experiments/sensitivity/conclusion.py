@@ -40,7 +40,8 @@ def _losses(others: Sequence[Compared], metric: str) -> str:
             name = f"{CHOICES[each.setting.question]} {each.setting.label}"
             lost.setdefault(name, []).append(each.network)
     kept = len(settings) - len(lost)
-    sentence = f"In {TITLES[metric]}, {kept} of {len(settings)} other settings keep all such wins"
+    of_all = f"{kept} of {len(settings)} other settings"
+    sentence = f"In {TITLES[metric]}, {of_all} keep all such wins"
     if not lost:
         return f"{sentence}."
     text = "; ".join(f"{name} ({', '.join(own)})" for name, own in lost.items())
