@@ -18,7 +18,9 @@ from experiments.capacity.training import Trained
 from tests import casteljau
 from tests.quick import quickly
 
-SMALL = Budget(seeds=3, seeds_of_variants=1, steps=240, snapshots=8)
+SMALL = Budget(
+    seeds=3, seeds_of_variants=1, steps=240, snapshots=8, frames=4, batchnorm=False
+)
 CHOSEN = (TASKS[0], TASKS[3])  # XOR and the oscillator: a kind of task each
 
 
@@ -81,25 +83,36 @@ def test_one_bernstein_neuron_learns_xor_and_one_relu_cannot(outcomes):
     assert xor.values(xor.task.relu).max() < 80
 
 
-def test_training_lowers_the_error_and_does_not_depend_on_company(outcomes):
-    outcome = outcomes[1]
-    task = outcome.task
-    variance = outcome.points.held_out_y.var(axis=1)
-    assert (outcome.trained["ReLU"].value[:3] < variance[:3]).all()
+def alone(outcome, network, **options):
+    """The second seed again, in no company."""
     few = slice(1, 2)
     points = training.Points(*(array[few] for array in outcome.points))
+    runs = outcome.runs[few]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "jit", quickly)
-        alone = training.train(task, task.dbn, outcome.runs[few], points, SMALL)
-    np.testing.assert_allclose(
-        alone.value, outcome.trained["DBN"].value[few], rtol=1e-2
-    )
+        return training.train(outcome.task, network, runs, points, SMALL, **options)
 
 
-def test_batchnorm_keeps_inputs_inside_and_starts_from_the_same_weights(outcomes):
+def test_training_lowers_the_error_and_does_not_depend_on_company(outcomes):
     outcome = outcomes[1]
-    assert outcome.normalised["DBN"].outside.max() == 0  # a uniform x is within 1.8
-    assert outcome.normalised["DBN"].value.shape == (SMALL.seeds_of_variants,)
+    variance = outcome.points.held_out_y.var(axis=1)
+    relu = outcome.trained["ReLU"].value
+    assert (relu[:3] < variance[:3]).all()
+    again = alone(outcome, outcome.task.relu)
+    np.testing.assert_allclose(again.value, relu[1:2], rtol=1e-2)
+
+
+def test_batchnorm_keeps_inputs_inside_and_has_its_table(outcomes):
+    outcome = outcomes[1]
+    trained = alone(outcome, outcome.task.dbn, batchnorm=True)
+    assert trained.outside == 0  # a standardised uniform x is within 1.8
+    assert trained.value != outcome.trained["DBN"].value[1]
+    both = {"DBN": trained, "ReLU": trained}
+    page = report.markdown([dataclasses.replace(outcome, normalised=both)], SMALL)
+    assert (
+        f"| {outcome.task.show(trained.value[0])} |" in page.split("With BatchNorm")[1]
+    )
+    assert "With BatchNorm" not in report.markdown(outcomes, SMALL)
 
 
 def test_tables_say_what_the_seeds_did(outcomes, written):

@@ -226,6 +226,7 @@ def test_plan_prints_the_memory_of_a_card(monkeypatch, capsys):
     said = capsys.readouterr().out
     assert "a30 GiB" in said
     assert said.count("     3.00       7 s") == len(CELLS)
+    assert "0 of them need more than the 24 GiB" in said
 
 
 def test_help_names_the_presets(capsys):

@@ -53,9 +53,7 @@ def _frame(shown: Shown, title: str) -> Any:
         shown, shown.x[:200], shown.y[:200], resolution=90, ax=left
     )
     left.set(xlabel="$x_1$", ylabel="$x_2$", title="what it decides")
-    act = shown.module.act
-    lower, upper = act.interval
-    jb.plot.activation(act.coeffs[0], lower=lower, upper=upper, ax=right)
+    shown.draw_neuron(right, 0)
     right.set(xlabel="x", title=r"activation $\sigma(x)$ and control points")
     figure.suptitle(title)
     canvas = FigureCanvasAgg(figure)

@@ -57,7 +57,7 @@ def run(
     from experiments.capacity.results import rows
 
     out.mkdir(parents=True, exist_ok=True)
-    with progress(5 * len(tasks) + 3) as done:
+    with progress((5 if budget.batchnorm else 3) * len(tasks) + 3) as done:
         outcomes = train_all(tasks, budget, done)
         written = report.write(outcomes, out, budget)
         for outcome in outcomes:
@@ -81,42 +81,35 @@ def run(
 
 
 def train_all(tasks, budget: Budget, done=lambda what: None) -> list:
-    """The outcome of every task; two compiled programs run at a time."""
+    """The outcome of every task.
+
+    While one program runs, another thread compiles the next. Two do not run at a time:
+    each uses all cores, and XLA's threads have been seen to wait for each other.
+    """
     from experiments.capacity import training
     from experiments.capacity.results import Outcome
 
     runs = [training.runs_of(task, budget) for task in tasks]
     points = [training.draw(task, own) for task, own in zip(tasks, runs, strict=True)]
 
-    def train(k: int, batchnorm: bool, network):
+    def compiled(k: int, batchnorm: bool, network):
         few = slice(budget.seeds_of_variants if batchnorm else None)
         own = training.Points(*(array[few] for array in points[k]))
-        trained = training.train(
+        return training.compiled(
             tasks[k], network, runs[k][few], own, budget, batchnorm=batchnorm
         )
-        done(f"{tasks[k].title}, {network}")
-        return trained
 
-    with ThreadPoolExecutor(2) as pool:
-        jobs = {
-            (k, batchnorm, network.kind): pool.submit(train, k, batchnorm, network)
+    found = [({}, {}) for _ in tasks]  # without and with BatchNorm
+    with ThreadPoolExecutor(1) as pool:
+        programs = [
+            (k, batchnorm, network, pool.submit(compiled, k, batchnorm, network))
             for k, task in enumerate(tasks)
-            for batchnorm in (False, True)
+            for batchnorm in ((False, True) if budget.batchnorm else (False,))
             for network in task.networks
-        }
-        found = {job: future.result() for job, future in jobs.items()}
+        ]
+        for k, batchnorm, network, program in programs:
+            found[k][batchnorm][network.kind] = program.result()()
+            done(f"{tasks[k].title}, {network}")
     return [
-        Outcome(
-            task,
-            runs[k],
-            points[k],
-            *(
-                {
-                    network.kind: found[k, batchnorm, network.kind]
-                    for network in task.networks
-                }
-                for batchnorm in (False, True)
-            ),
-        )
-        for k, task in enumerate(tasks)
+        Outcome(task, runs[k], points[k], *found[k]) for k, task in enumerate(tasks)
     ]

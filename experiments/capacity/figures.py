@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import matplotlib
 import numpy as np
 
@@ -52,7 +53,15 @@ class Shown:
     def hidden_inputs(self) -> np.ndarray:
         """What reaches the neurons for the held-out points, ``[N, W]``."""
         standard = (self.x - self.mean) / self.deviation
-        return np.asarray(self.module.hidden_inputs(standard))
+        return np.asarray(self.module.hidden_inputs(jnp.asarray(standard)))
+
+    def draw_neuron(self, axis: Any, j: int, inputs: np.ndarray | None = None) -> None:
+        """The activation of neuron ``j`` of a DBN."""
+        act: Any = self.module.act
+        lower, upper = act.interval
+        jb.plot.activation(
+            act.coeffs[j], lower=lower, upper=upper, inputs=inputs, ax=axis
+        )
 
 
 def boundary(axis: Any, shown: Shown) -> None:
@@ -65,12 +74,8 @@ def boundary(axis: Any, shown: Shown) -> None:
 def neurons(axes: Any, shown: Shown) -> None:
     """The activations of a DBN, one in each axis."""
     inputs = shown.hidden_inputs()
-    act = shown.module.act
-    lower, upper = act.interval
     for j, axis in enumerate(axes):
-        jb.plot.activation(
-            act.coeffs[j], lower=lower, upper=upper, inputs=inputs[:, j], ax=axis
-        )
+        shown.draw_neuron(axis, j, inputs[:, j])
         axis.set_ylabel(rf"$\sigma_{j + 1}(x)$")
     axes[0].set_title("learned activation, control points, inputs", fontsize=10)
 
@@ -95,12 +100,12 @@ def _fits(outcome: Outcome) -> Any:
     fit, residual = left.subplots(), middle.subplots()
     best = [Shown(outcome, net, outcome.best(net)) for net in task.networks]
     x = np.linspace(best[0].x.min(), best[0].x.max(), 500)[:, None]
-    y = task.formula(x[:, 0])
+    y = task.true_values(x[:, 0])
     fit.plot(x, y, color="black", linewidth=4, alpha=0.25, label="target")
     residual.axhline(0, color="black", linewidth=0.8)
     for shown, line in zip(best, ("-", "--"), strict=True):
         colour = COLOURS[shown.network.kind]
-        found = np.asarray(shown(x.astype(np.float32)))[:, 0]
+        found = np.asarray(shown(jnp.asarray(x, jnp.float32)))[:, 0]
         label = f"{shown.network}: MSE {shown.value}"
         fit.plot(x, found, line, color=colour, label=label)
         residual.plot(x, found - y, line, color=colour, label=label)
@@ -178,8 +183,6 @@ def draw_xor(outcome: Outcome) -> Any:
         axis.set_title(name.format(float(shown.value.rstrip("%"))), fontsize=11)
         axis.set(xticks=[], yticks=[])
         axis.spines[:].set_visible(False)
-    act = best[0].module.act
-    lower, upper = act.interval
-    jb.plot.activation(act.coeffs[0], lower=lower, upper=upper, ax=axes[2])
+    best[0].draw_neuron(axes[2], 0)
     axes[2].set_title("its learned activation, control points", fontsize=11)
     return figure

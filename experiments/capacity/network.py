@@ -46,6 +46,8 @@ class OneHidden(nnx.Module):
         z = self.first(x)
         if not self.batchnorm:
             return z
+        if batch is None:
+            raise ValueError("a network with BatchNorm needs batch, the points learned")
         own = self.first(batch)
         mean, var = own.mean(axis=0), own.var(axis=0)
         return (z - mean[None]) * jax.lax.rsqrt(var + 1e-5)[None]

@@ -1,9 +1,7 @@
 """The results as CSV files and one Markdown page; the same bytes for the same numbers."""
 
-import csv
 import dataclasses
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from experiments.capacity.results import (
     rows,
 )
 from experiments.capacity.tasks import FASTER, HELD_OUT, INTERVAL, Budget, Task
+from experiments.capacity.text import Lines, csv_text, table
 
 
 def write(outcomes: list[Outcome], out: Path, budget: Budget) -> list[Path]:
@@ -30,9 +29,9 @@ def write(outcomes: list[Outcome], out: Path, budget: Budget) -> list[Path]:
         for row in rows(outcome, variant)
     ]
     texts = {
-        "capacity.csv": _csv(map(dataclasses.asdict, main)),
-        "sensitivity.csv": _csv(map(dataclasses.asdict, varied)),
-        "seeds.csv": _csv(_every_run(outcomes)),
+        "capacity.csv": csv_text(map(dataclasses.asdict, main)),
+        "sensitivity.csv": csv_text(map(dataclasses.asdict, varied)),
+        "seeds.csv": csv_text(_every_run(outcomes)),
         "capacity.md": markdown(outcomes, budget),
     }
     for name, text in texts.items():
@@ -60,9 +59,7 @@ def markdown(outcomes: list[Outcome], budget: Budget) -> str:
         "## Seeds whose DBN stays behind the target",
         _failures([failure for outcome in outcomes for failure in failures(outcome)]),
         _rescued(outcomes, budget),
-        "## With BatchNorm",
-        _BATCHNORM,
-        batchnorm_table(outcomes),
+        *_batchnorm(outcomes),
         "## Pictures",
         *(f"![{o.task.title}]({o.task.name}.png)" for o in outcomes),
         "![forming](xor_blobs.gif)",
@@ -72,7 +69,7 @@ def markdown(outcomes: list[Outcome], budget: Budget) -> str:
 
 def results_table(outcomes: list[Outcome]) -> str:
     """Both networks of every task beside the paper's figures."""
-    lines = [("task", "network", "parameters", "paper", "target", "best", "best seed",
+    lines: Lines = [("task", "network", "parameters", "paper", "target", "best", "best seed",
               "median", "seeds at the target")]  # fmt: skip
     for outcome in outcomes:
         task = outcome.task
@@ -90,12 +87,12 @@ def results_table(outcomes: list[Outcome]) -> str:
                     f"{row.reached} of {row.seeds}",
                 )
             )
-    return _table(lines)
+    return table(lines)
 
 
 def sensitivity_table(outcomes: list[Outcome]) -> str:
     """Best and median of both networks in every setting."""
-    lines = [("task", "setting", "DBN best", "ReLU best", "DBN median", "ReLU median",
+    lines: Lines = [("task", "setting", "DBN best", "ReLU best", "DBN median", "ReLU median",
               "DBN ahead")]  # fmt: skip
     for outcome in outcomes:
         task = outcome.task
@@ -110,12 +107,18 @@ def sensitivity_table(outcomes: list[Outcome]) -> str:
                     _ahead(task, dbn, relu),
                 )
             )
-    return _table(lines)
+    return table(lines)
+
+
+def _batchnorm(outcomes: list[Outcome]) -> list[str]:
+    if not all(outcome.normalised for outcome in outcomes):
+        return []
+    return ["## With BatchNorm", _BATCHNORM, batchnorm_table(outcomes)]
 
 
 def batchnorm_table(outcomes: list[Outcome]) -> str:
     """The same seeds without and with it."""
-    lines = [("task", "network", "best without", "best with", "median without",
+    lines: Lines = [("task", "network", "best without", "best with", "median without",
               "median with", "inputs outside without", "with")]  # fmt: skip
     for outcome in outcomes:
         task = outcome.task
@@ -136,7 +139,7 @@ def batchnorm_table(outcomes: list[Outcome]) -> str:
                     ),
                 )
             )
-    return _table(lines)
+    return table(lines)
 
 
 def _ahead(task: Task, dbn: Row, relu: Row) -> str:
@@ -206,14 +209,16 @@ def _data(outcomes: list[Outcome]) -> str:
 def _failures(found: list[Failure]) -> str:
     if not found:
         return "None."
-    lines = [("task", "why", "seeds: on held-out points; on those learned; outside")]
+    lines: Lines = [
+        ("task", "why", "seeds: on held-out points; on those learned; outside")
+    ]
     for task, why in dict.fromkeys((failure.task, failure.why) for failure in found):
         own = [f for f in found if (f.task, f.why) == (task, why)]
         seeds = (
             f"{f.seed}: {f.value:.4g}; {f.learned:.4g}; {f.outside:.0%}" for f in own
         )
         lines.append((task, why, "<br>".join(seeds)))
-    return _table(lines)
+    return table(lines)
 
 
 def _rescued(outcomes: list[Outcome], budget: Budget) -> str:
@@ -254,23 +259,3 @@ def _every_run(outcomes: list[Outcome]) -> Iterable[dict[str, Any]]:
 
 def _target(task: Task) -> str:
     return ("at least " if task.classification else "at most ") + task.show(task.target)
-
-
-def _csv(records: Iterable[dict[str, Any]]) -> str:
-    records = [{key: _cell(value) for key, value in r.items()} for r in records]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, records[0], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    """Six digits: what single precision can tell apart, and no more."""
-    return f"{value:.6g}" if isinstance(value, float) else value
-
-
-def _table(lines: Sequence[Sequence[str]]) -> str:
-    head, *body = lines
-    rule = ["---"] * len(head)
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *body))

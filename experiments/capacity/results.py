@@ -16,7 +16,7 @@ class Outcome:
     runs: list[Run]
     points: Points
     trained: dict[str, Trained]  # by kind, "DBN" and "ReLU"
-    normalised: dict[str, Trained]  # the first runs again, with BatchNorm
+    normalised: dict[str, Trained]  # the first seeds again, with BatchNorm; or empty
 
     def of(self, variant: str) -> np.ndarray:
         """The positions of the runs of a variant; of the base setting for ``""``."""

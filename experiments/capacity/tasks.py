@@ -32,6 +32,7 @@ class Budget:
     steps: int = 4000
     snapshots: int = 100  # of the parameters, at equal distances
     frames: int = 36  # of the animation, at most
+    batchnorm: bool = True  # whether to train a few seeds again with it
 
     def __post_init__(self):
         """Snapshots must divide the steps."""
@@ -42,7 +43,9 @@ class Budget:
             )
 
 
-QUICK = Budget(seeds=4, seeds_of_variants=1, steps=300, snapshots=30, frames=4)
+QUICK = Budget(
+    seeds=4, seeds_of_variants=1, steps=300, snapshots=30, frames=4, batchnorm=False
+)
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,12 @@ class Task:
     def outputs(self) -> int:
         """Two logits, or one number."""
         return 2 if self.classification else 1
+
+    def true_values(self, x: np.ndarray) -> np.ndarray:
+        """The function to fit, at ``x``."""
+        if self.formula is None:
+            raise ValueError(f"{self.name} is a classification: it has no function")
+        return self.formula(x)
 
     def reached(self, values: np.ndarray) -> np.ndarray:
         """Which of the values are as good as the target."""

@@ -7,6 +7,7 @@ the same for both kinds of network.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -96,6 +97,19 @@ def train(
     batchnorm: bool = False,
 ) -> Trained:
     """Train all runs at once."""
+    return compiled(task, network, runs, points, budget, batchnorm=batchnorm)()
+
+
+def compiled(
+    task: Task,
+    network: Network,
+    runs: list[Run],
+    points: Points,
+    budget: Budget,
+    *,
+    batchnorm: bool = False,
+) -> Callable[[], Trained]:
+    """The training of all runs as one compiled program, to be called once."""
     # Built one by one, as a user does it: to compile the drawing would take longer.
     modules = {
         seed: build(task, network, seed, batchnorm)
@@ -106,8 +120,8 @@ def train(
     start = jax.tree.map(lambda *arrays: np.stack(arrays), *starts)
     rates = np.array([run.setting.learning_rate for run in runs], np.float32)
     one = functools.partial(_train_one, task, graph, budget)
-    trained = jit(jax.vmap(one))(start, rates, points)
-    return jax.tree.map(np.asarray, trained)
+    program = jit(jax.vmap(one)).lower(start, rates, points).compile()
+    return lambda: jax.tree.map(np.asarray, program(start, rates, points))
 
 
 def build(
@@ -156,9 +170,11 @@ def _train_one(task, graph, budget, start, rate, points) -> Trained:
     state = start, optimizer.init(start)
     state, history = jax.lax.scan(part, state, None, length=budget.snapshots)
     module = nnx.merge(graph, state[0])
+    asked = jnp.concatenate([points.held_out_x, points.x])
+    held_out, learned = jnp.split(module(asked, points.x), [len(points.held_out_x)])
     return Trained(
-        _value(task, module(points.held_out_x, points.x), points.held_out_y),
-        _value(task, module(points.x, points.x), points.y),
+        _value(task, held_out, points.held_out_y),
+        _value(task, learned, points.y),
         _outside(module.hidden_inputs(points.held_out_x, points.x)),
         history,
     )

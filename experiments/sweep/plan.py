@@ -59,6 +59,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _plan(options: argparse.Namespace) -> int:
+    from experiments.gpu import targets
     from experiments.sweep import pace
     from experiments.sweep.progress import duration
 
@@ -91,6 +92,10 @@ def _plan(options: argparse.Namespace) -> int:
         print(_line(row), flush=True)
     total = sum(row["seconds"] for row in rows)
     print(f"{duration(total)} in all, one cell after another, if none stops early")
+    if memory:
+        room = targets.get(options.card).memory
+        large = sum(row["memory_bytes"] > room for row in rows)
+        print(f"{large} of them need more than the {room / 2**30:.0f} GiB of the card")
     if any(not row["measured"] for row in rows):
         print("~ scaled from cells that were measured; --measure 1000 measures more")
     path = _write(options.out, rows)

@@ -32,7 +32,7 @@ def draw_rate(rows: list[Row]) -> Any:
 
 def _rates(axis: Any, rows: list[Row]) -> None:
     degrees = sorted({row.degree for row in rows if row.degree is not None})
-    styles = {None: ("ReLU", RELU, "^")}
+    styles: dict[int | None, tuple[str, str, str]] = {None: ("ReLU", RELU, "^")}
     for degree, colour, marker in zip(degrees, COLOURS, MARKERS, strict=False):
         styles[degree] = (f"DBN n={degree}", colour, marker)
     for degree, (name, colour, marker) in styles.items():

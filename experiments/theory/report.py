@@ -1,12 +1,9 @@
 """The four checks as CSV files and one Markdown page."""
 
-import csv
 import dataclasses
-import io
-from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
+from experiments.capacity.text import Lines, csv_text, table
 from experiments.theory import bounds, degree, rate, stability
 from experiments.theory.fitting import LOWER, UPPER
 from experiments.theory.polynomials import SMALLEST
@@ -34,10 +31,12 @@ class Findings:
 def write(found: Findings, out: Path) -> list[Path]:
     """``degree.csv``, ``rate.csv``, ``stability.csv``, ``bounds.csv``, ``theory.md``."""
     texts = {
-        "degree.csv": _csv(map(dataclasses.asdict, [*found.degrees, found.outside])),
-        "rate.csv": _csv(map(rate.as_record, found.rates)),
-        "stability.csv": _csv(map(dataclasses.asdict, found.neurons)),
-        "bounds.csv": _csv(map(dataclasses.asdict, found.table)),
+        "degree.csv": csv_text(
+            map(dataclasses.asdict, [*found.degrees, found.outside])
+        ),
+        "rate.csv": csv_text(map(rate.as_record, found.rates)),
+        "stability.csv": csv_text(map(dataclasses.asdict, found.neurons)),
+        "bounds.csv": csv_text(map(dataclasses.asdict, found.table)),
         "theory.md": markdown(found),
     }
     for name, text in texts.items():
@@ -78,7 +77,9 @@ def markdown(found: Findings) -> str:
 
 def degree_table(rows: list[degree.Row]) -> str:
     """(a)"""
-    lines = [("network", "L", "n", "n^L", "degree found", "order n^L + 1 vanishes")]
+    lines: Lines = [
+        ("network", "L", "n", "n^L", "degree found", "order n^L + 1 vanishes")
+    ]
     for row in rows:
         lines.append(
             (
@@ -90,12 +91,12 @@ def degree_table(rows: list[degree.Row]) -> str:
                 "exactly" if row.vanishes else "NO",
             )
         )
-    return _table(lines)
+    return table(lines)
 
 
 def rate_table(rows: list[rate.Row]) -> str:
     """(b)"""
-    lines = [("target", "network", "L", "n^L", "parameters", "best error", "median",
+    lines: Lines = [("target", "network", "L", "n^L", "parameters", "best error", "median",
               "bound", "best / bound", "best polynomial", "inputs outside",
               "what limits it")]  # fmt: skip
     for row in rows:
@@ -116,12 +117,12 @@ def rate_table(rows: list[rate.Row]) -> str:
                 rate.limited(row),
             )
         )
-    return _table(lines)
+    return table(lines)
 
 
 def stability_table(neurons: list[stability.Row]) -> str:
     """(c): of each network the neuron that comes nearest to its sharp bound."""
-    lines = [("network", "neurons", "steepest slope", "its bound", "paper's bound",
+    lines: Lines = [("network", "neurons", "steepest slope", "its bound", "paper's bound",
               "nearest to its bound", "nearest to the paper's")]  # fmt: skip
     for name in dict.fromkeys(row.network for row in neurons):
         own = [row for row in neurons if row.network == name]
@@ -137,17 +138,17 @@ def stability_table(neurons: list[stability.Row]) -> str:
                 f"{max(row.measured / row.paper for row in own):.0%}",
             )
         )
-    return _table(lines)
+    return table(lines)
 
 
-def bounds_table(table: list[bounds.Rate]) -> str:
+def bounds_table(rates: list[bounds.Rate]) -> str:
     """(d)"""
-    lines = [("method", "formula", "omega_f of")]
-    for row in table:
+    lines: Lines = [("method", "formula", "omega_f of")]
+    for row in rates:
         small = row.log10_delta < -4
         number = f"10^{row.log10_delta:.1f}" if small else f"{row.delta:.3g}"
         lines.append((row.method, row.formula, number))
-    return _table(lines)
+    return table(lines)
 
 
 _LESSONS = """\
@@ -208,22 +209,3 @@ def _polynomial(error: float | None) -> str:
     if error is None:
         return ""
     return f"{error:.2e}" if error > SMALLEST else f"below {SMALLEST:.0e}"
-
-
-def _csv(records: Iterable[dict[str, Any]]) -> str:
-    records = [{key: _cell(value) for key, value in r.items()} for r in records]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, records[0], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, float) else value
-
-
-def _table(lines: Sequence[Sequence[str]]) -> str:
-    head, *body = lines
-    rule = ["---"] * len(head)
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *body))

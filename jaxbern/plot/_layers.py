@@ -53,8 +53,10 @@ def layers(module: nnx.Module, inputs: Any = None) -> list[Layer]:
     seen = {} if inputs is None else _run(copy, found, inputs)
     made = []
     for path, part in found.items():
-        make = _of_network if isinstance(part, MLP) else _of_layer
-        made += make(path, part, seen.get(path))
+        if isinstance(part, MLP):
+            made += _of_network(path, part, seen.get(path))
+        else:
+            made.append(_of_layer(path, part, seen.get(path)))
     return made
 
 
@@ -91,7 +93,7 @@ def _run(module: nnx.Module, found: dict[Path, Part], inputs: Any) -> dict[Path,
     _, seen = nnx.capture(module, nnx.Intermediate)(*arguments)
     rows = {}
     for path in found:
-        here = seen
+        here: Any = seen
         for key in path:
             here = here.get(key, {})
         if "recorded" in here:
@@ -100,19 +102,21 @@ def _run(module: nnx.Module, found: dict[Path, Part], inputs: Any) -> dict[Path,
     return rows
 
 
-def _of_layer(path: Path, act: BernsteinAct, calls: Any) -> list[Layer]:
+def _of_layer(path: Path, act: BernsteinAct, calls: Any) -> Layer:
     coeffs = np.asarray(act.coefficients, np.float64)
     lower, upper = (
         np.broadcast_to(np.asarray(end, np.float64), coeffs.shape[:1])
         for end in act.interval
     )
     inputs = None if calls is None else np.concatenate(calls)
-    return [Layer(_name(path) or "activation", coeffs, lower, upper, inputs)]
+    return Layer(_name(path) or "activation", coeffs, lower, upper, inputs)
 
 
 def _of_network(path: Path, network: MLP, calls: Any) -> list[Layer]:
     config = network.config
-    coeffs = np.asarray(config.layer.coefficients(network.coeffs[...]), np.float64)
+    coeffs = np.asarray(
+        config.layer.coefficients(network._params()["coeffs"]), np.float64
+    )
     inputs: list[Any] = [None] * config.depth
     if calls is not None:
         inputs = _normalised(network, np.concatenate(calls))
