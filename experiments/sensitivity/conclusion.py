@@ -15,7 +15,7 @@ def conclusion(compared: Sequence[Compared]) -> list[str]:
         _by_default(default),
         *(_losses(others, metric) for metric in METRICS),
         _largest(others, default),
-        _verdict(others),
+        *(_verdict(others, metric) for metric in METRICS),
     ]
 
 
@@ -63,18 +63,18 @@ def _largest(others: Sequence[Compared], default: Sequence[Compared]) -> str:
     )
 
 
-def _verdict(others: Sequence[Compared]) -> str:
-    """A choice matters if one of its settings undoes a win in AUC."""
+def _verdict(others: Sequence[Compared], metric: str) -> str:
+    """A choice matters if one of its settings undoes a win."""
     matters: dict[str, bool] = {}
     for each in others:
-        undone = each.auc.beat_relu and not each.auc.beats_relu
+        change: Change = getattr(each, metric)
         choice = CHOICES[each.setting.question]
+        undone = change.beat_relu and not change.beats_relu
         matters[choice] = matters.get(choice, False) or undone
-    names = {
-        answer: [choice for choice, found in matters.items() if found == answer]
-        for answer in (True, False)
-    }
-    if not names[True]:
-        return "So that DBN beats ReLU in AUC hangs on none of the choices tried."
-    rest = f", not on {' or '.join(names[False])}" if names[False] else ""
-    return f"So that DBN beats ReLU in AUC hangs on {' and '.join(names[True])}{rest}."
+    on = [choice for choice, found in matters.items() if found]
+    other = [choice for choice, found in matters.items() if not found]
+    claim = f"That DBN beats ReLU in {TITLES[metric]} hangs on"
+    if not on:
+        return f"{claim} none of the choices tried."
+    rest = f", not on {', '.join(other)}" if other else ""
+    return f"{claim} {' and '.join(on)}{rest}."

@@ -47,6 +47,8 @@ def _panel(axis: Any, question: str, metric: str, compared, networks) -> None:
     labels = list(dict.fromkeys(e.setting.label for e in own))
     labels.insert(_place(question, labels), DEFAULT_LABELS[question])
     shapes = list(dict.fromkeys((c.depth, c.width) for c in networks))
+    shaded = labels.index(DEFAULT_LABELS[question])
+    axis.axvspan(shaded - 0.45, shaded + 0.45, color=drawing.FAINT, alpha=0.12, lw=0)
     axis.axhline(0, color=drawing.FIXED[RELU], linewidth=1, label="ReLU")
     for k, cell in enumerate(networks):
         offset = 0.12 * (k - (len(networks) - 1) / 2)

@@ -65,6 +65,10 @@ def write(out: Path, compared: Sequence[Compared], about: str) -> Report:
             "",
             "![AUC and loss beside ReLU's, for each choice](sensitivity.png)",
             "",
+            "How much better than ReLU's median each network is, in AUC and in loss: the "
+            "median over seeds, and a line from the worst seed to the best. The default "
+            "is shaded.",
+            "",
             *map(markdown, both),
         ]
     )
