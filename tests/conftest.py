@@ -12,3 +12,16 @@ def x64():
     """Double precision for one test."""
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """An undisturbed sweep of ``sweep_cases``; its programs are kept for other files."""
+    from experiments.sweep import compiled
+    from tests.sweep_cases import programs, sweep
+
+    root = tmp_path_factory.mktemp("whole")
+    with compiled.kept(programs(tmp_path_factory)):
+        summary = sweep(root)
+    assert not summary.failed
+    return root

@@ -1,6 +1,7 @@
 """A tiny sweep that several tests share: two cells, and one program for both."""
 
 import contextlib
+import functools
 import os
 import signal
 import time
@@ -98,6 +99,18 @@ class Once(jb.train.Callback):
         ):
             self._mark.touch()
             self._what()
+
+
+def noting(log: Path):
+    """Makes a :class:`Seen` for each cell."""
+    return functools.partial(Seen, log=log)
+
+
+def once(tmp_path: Path, what, *, of: Cell = CELLS[0], epoch: int = 1):
+    """A callback: ``what`` happens once, in an epoch of a cell."""
+    return functools.partial(
+        Once, of=of, epoch=epoch, mark=tmp_path / "mark", what=what
+    )
 
 
 def kill_this_process() -> None:
