@@ -10,6 +10,7 @@ from experiments.capacity.tasks import HELD_OUT, TASKS, Budget
 from experiments.capacity.training import Run
 
 BY_NAME = {task.name: task for task in TASKS}
+FUNCTIONS = (data.damped_oscillator, data.gaussian_sine)
 
 
 def sample(draw, noise=0.0, geometry=0.0, points=1000, seed=3):
@@ -54,6 +55,48 @@ def test_bands_are_cut_by_a_sine(periods):
     noisy, label = sample(data.sinusoidal_bands, noise=0.05, geometry=periods)
     wrong = label != (noisy[:, 1] > np.sin(noisy[:, 0]))
     assert 0 < wrong.mean() < 0.03
+
+
+def noise_of(draw, noise, points):
+    """What noise adds to a sample, in units of ``noise``: the seed places the points."""
+    (x, y), (noisy_x, noisy_y) = (
+        sample(draw, noise=level, geometry=1.0, points=points) for level in (0, noise)
+    )
+    moved = noisy_y - y if draw in FUNCTIONS else noisy_x - x
+    return moved / noise
+
+
+@pytest.mark.parametrize(
+    "draw, uniforms, normals",
+    [
+        (data.two_moons, 1, 2),
+        (data.sinusoidal_bands, 2, 1),
+        (data.damped_oscillator, 1, 1),
+        (data.gaussian_sine, 1, 1),
+    ],
+)
+def test_noise_uses_no_number_of_the_stream_that_placed_the_points(
+    draw, uniforms, normals
+):
+    """The same numbers twice would tie noise to position in ways that no mean shows."""
+    points = 500
+    stream = np.random.default_rng(3)
+    stream.random(uniforms * points)
+    expected = stream.standard_normal((points, normals))
+    found = noise_of(draw, 0.1, points).reshape(points, -1)
+    np.testing.assert_allclose(found[:, -normals:], expected, atol=1e-11)
+    np.testing.assert_array_equal(found[:, :-normals], 0)
+
+
+def test_noise_of_the_moons_has_no_direction():
+    """Independent of the angle: the mean square of the radius is 1 + 2 noise^2."""
+    points, noise = 40_000, 0.1
+    x, y = sample(data.two_moons, noise=noise, geometry=0.5, points=points)
+    square = np.sum((x - y[:, None] * [1.0, 0.5]) ** 2, axis=1)
+    four_errors = 4 * 2 * noise / np.sqrt(points)  # of 2 noise times a normal number
+    assert abs(square.mean() - (1 + 2 * noise**2)) < four_errors
+    covariance = np.cov(noise_of(data.two_moons, noise, points).T)
+    np.testing.assert_allclose(covariance, np.eye(2), atol=4 * np.sqrt(2 / points))
 
 
 def test_functions():
