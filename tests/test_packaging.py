@@ -44,16 +44,3 @@ def test_kernels_can_only_be_imported_as_part_of_the_package():
 )  # fmt: skip
 def test_public_names(name):
     assert hasattr(jb, name)
-
-
-def test_kernels_import_nothing_else_of_the_library():
-    for path in (ROOT / "kernels").glob("*.py"):
-        for line in path.read_text().splitlines():
-            if line.startswith(("import jaxbern", "from jaxbern")):
-                assert line.startswith("from jaxbern.kernels"), f"{path.name}: {line}"
-
-
-def test_nothing_imports_the_experiments():
-    for path in [*(ROOT / "jaxbern").glob("*.py"), *(ROOT / "kernels").glob("*.py")]:
-        assert "import experiments" not in path.read_text()
-        assert "from experiments" not in path.read_text()
