@@ -10,6 +10,7 @@ from collections.abc import Callable
 import jax
 
 import jaxbern as jb
+from experiments.report.groups import activation_name
 from experiments.training import cases
 from jaxbern.train._checks import checked_split
 from jaxbern.train._engine import engine
@@ -55,7 +56,7 @@ def table(source: str, sizes: list[str], activations: list[str], rounds: int) ->
             }
             one, three = best(runs, rounds).values()
             print(
-                f"| {size} | {activation} | {1e3 * one:.0f} ms | {1e3 * three:.0f} ms "
-                f"| {three / one:.2f} |",
+                f"| {size} | {activation_name(activation)} | {1e3 * one:.0f} ms "
+                f"| {1e3 * three:.0f} ms | {three / one:.2f} |",
                 flush=True,
             )

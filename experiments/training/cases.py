@@ -20,10 +20,9 @@ def events(source: str) -> jb.data.Dataset:
 
 
 def activation_options(name: str) -> dict:
-    """Of ``relu``, ``gelu``, ... or ``n=3``."""
-    if name.startswith("n="):
-        return {"activation": "bernstein", "degree": int(name[2:])}
-    return {"activation": name}
+    """Of ``relu``, ``gelu``, ... or ``bernstein:3``."""
+    kind, _, degree = name.partition(":")
+    return {"activation": kind} | ({"degree": int(degree)} if degree else {})
 
 
 def config(

@@ -1,6 +1,7 @@
 """``python -m experiments training``: what the training engine does, in figures."""
 
 import argparse
+import re
 
 _DESCRIPTION = """\
 Figures of the training engine, on HIGGS rows (simulated ones if there are none).
@@ -28,12 +29,12 @@ def parser() -> argparse.ArgumentParser:
     kinds = top.add_subparsers(required=True, metavar="{bench,torch,higgs,kills}")
     bench = _kind(kinds, "bench", _bench)
     bench.add_argument("--sizes", type=_words, default="5x16,5x32,5x128,15x16")
-    bench.add_argument("--activations", type=_words, default="relu,n=3,n=9")
+    _activation(bench)
     bench.add_argument("--rounds", type=int, default=15, help="best of so many (15)")
     torch = _kind(kinds, "torch", _torch, size="5x32", epochs=15)
     torch.add_argument("--rounds", type=int, default=15, help="best of so many (15)")
     higgs = _kind(kinds, "higgs", _higgs, size="5x32", epochs=40)
-    higgs.add_argument("--activations", type=_words, default="relu,n=3,n=9")
+    _activation(higgs)
     kills = kinds.add_parser("kills")
     kills.add_argument("--kills", type=int, default=20, help="how often (20)")
     kills.add_argument("--seed", type=int, default=0, help="of the moments (0)")
@@ -52,6 +53,29 @@ def _kind(kinds, name, run, *, size=None, epochs=None):
     return part
 
 
+def _activation(part: argparse.ArgumentParser) -> None:
+    """Spelt as everywhere in the experiments, for any degree."""
+    default = "relu,bernstein:3,bernstein:9"
+    part.add_argument(
+        "--activation",
+        type=_activations,
+        default=default,
+        help=f"separated by commas ({default})",
+    )
+
+
+def _activations(text: str) -> list[str]:
+    from experiments.sweep.grid import FIXED  # with JAX, which help does not wait for
+
+    for word in _words(text):
+        if word not in FIXED and not re.fullmatch(r"bernstein:\d+", word):
+            raise argparse.ArgumentTypeError(
+                f"there is no {word!r}; there are {', '.join(FIXED)}, and bernstein:N for "
+                "the degree N, such as bernstein:9"
+            )
+    return _words(text)
+
+
 def _words(text: str) -> list[str]:
     return text.split(",")
 
@@ -62,7 +86,7 @@ def _words(text: str) -> list[str]:
 def _bench(options) -> None:
     from experiments.training import bench
 
-    bench.table(options.data, options.sizes, options.activations, options.rounds)
+    bench.table(options.data, options.sizes, options.activation, options.rounds)
 
 
 def _torch(options) -> int:
@@ -77,7 +101,7 @@ def _higgs(options) -> None:
     from experiments.training import higgs
 
     higgs.table(
-        options.data, options.size, options.activations, options.epochs, options.seeds
+        options.data, options.size, options.activation, options.epochs, options.seeds
     )
 
 

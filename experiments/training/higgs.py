@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 
+from experiments.report.groups import activation_name
 from experiments.training import cases
 from jaxbern.train import fit
 
@@ -24,7 +25,7 @@ def table(
         histories = [result.history[seed]["auc"] for seed in config.seeds]
         aucs = [max(history) for history in histories]
         print(
-            f"| {activation} | {np.median(aucs):.4f} "
+            f"| {activation_name(activation)} | {np.median(aucs):.4f} "
             f"| {', '.join(f'{auc:.4f}' for auc in aucs)} "
             f"| {', '.join(str(len(history)) for history in histories)} "
             f"| {seconds:.0f} |",
