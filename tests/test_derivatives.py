@@ -136,6 +136,34 @@ def test_gradient_at_and_beyond_the_ends(implementation):
     np.testing.assert_allclose(forward, want, rtol=1e-6)
 
 
+def test_second_derivatives_at_and_beyond_the_ends():
+    """Outside only ``c_0`` or ``c_n`` is left: linear, so every one is zero."""
+    coeffs, ends = jnp.array([1.0, 4.0, -2.0, 5.0]), (jnp.float32(-3), jnp.float32(3))
+    outside, on_the_ends = jnp.array([-3.5, 3.5]), jnp.array([-3.0, 3.0])
+
+    def energy(x, coeffs, lower, upper):
+        return jnp.sum(jb.bernstein(x, coeffs, lower=lower, upper=upper))
+
+    @quickly
+    def nestings(x):
+        every = (0, 1, 2, 3)
+        return [
+            outer(inner(energy, argnums=every), argnums=every)(x, coeffs, *ends)
+            for outer, inner in ((jax.jacfwd, jax.jacrev), (jax.jacrev, jax.jacfwd))
+        ]
+
+    for hessian in nestings(outside):
+        chex.assert_trees_all_equal(hessian, jax.tree.map(jnp.zeros_like, hessian))
+    n, width = 3, 6.0
+    bent = [n * (n - 1) * (1 - 2 * 4 - 2), n * (n - 1) * (4 + 2 * 2 + 5)]
+    steps = [[-n, n, 0, 0], [0, 0, -n, n]]
+    for hessian in nestings(on_the_ends):
+        in_x, in_coeffs = hessian[0][:2]
+        np.testing.assert_allclose(in_x, np.diag(bent) / width**2, rtol=1e-6)
+        np.testing.assert_allclose(in_coeffs, np.divide(steps, width), rtol=1e-6)
+        np.testing.assert_allclose(hessian[1][0].T, np.divide(steps, width), rtol=1e-6)
+
+
 @each_implementation
 def test_nan_stays_nan(implementation):
     x, coeffs = jnp.array([[jnp.nan, 0.5]]), jnp.ones((2, 4))
