@@ -12,6 +12,7 @@ import pytest
 
 from experiments.__main__ import main
 from experiments.theory import command, exact, fitting, rate, stability
+from experiments.theory.lessons import lessons
 from experiments.theory.targets import TARGETS
 from tests.quick import quickly
 
@@ -88,6 +89,42 @@ def test_parameters_are_counted_as_they_are(one, x64):
     assert fitting.parameter_count(2, 2, 2) == size
     relu = fitting.start(jax.random.key(0), 3, 4, None)
     assert fitting.parameter_count(3, 4, None) == sum(a["weights"].size for a in relu)
+
+
+@pytest.mark.parametrize("degree", [None, 3])
+def test_a_new_layer_changes_nothing_at_first(degree, x64):
+    x = jnp.linspace(-1, 1, 50)
+    layers = fitting.start(jax.random.key(3), 2, 3, degree)
+    deeper = fitting.deepen(layers, x)
+    assert len(deeper) == len(layers) + 1
+    before, after = fitting.forward(layers, x)[0], fitting.forward(deeper, x)[0]
+    np.testing.assert_allclose(after, before, rtol=0, atol=1e-12)
+
+
+def test_the_best_shallower_networks_are_deepened(one, x64):
+    x = jnp.linspace(-1, 1, 2001)
+    starts = fitting._starts(3, 2, 2, 2, one, x)
+    for k, target in enumerate(TARGETS):
+        deepened = jax.tree.map(lambda a, k=k: a[k, 2], starts)  # after two random ones
+        error = jnp.abs(fitting.forward(deepened, x)[0] - target.f(np.asarray(x))).max()
+        assert float(error) == pytest.approx(one.error[k].min(), rel=0.05)
+
+
+def test_lessons_count_what_they_say():
+    row = rate.Row("smooth", "DBN", 1, 2, 1, 0.4, 0.4, 0.0, 0.5, 0.1)
+    relu = dataclasses.replace(row, network="ReLU", degree=None, best=0.3)
+    deep = [
+        dataclasses.replace(row, depth=3, best=0.1),
+        dataclasses.replace(relu, depth=3, best=0.15, bound=0.1),
+    ]
+    text = lessons([row, relu, *deep])
+    assert (
+        "Above their bounds are: ReLU with L = 3 on the smooth target (1.5 times)."
+        in text
+    )
+    assert "From L = 1 to L = 3" in text
+    assert "smooth: DBN n=2 4, ReLU 2." in text
+    assert "No network here is above its bound." in lessons([row, relu])
 
 
 def test_slopes_are_those_of_the_polynomial():

@@ -3,6 +3,9 @@
 Levenberg and Marquardt's method on a few dozen parameters gets far nearer to the best
 network than gradient descent. The norm goes from the mean square to a high power during
 the fit, which comes near the maximum. Seeds and targets are axes of ``vmap``.
+
+A deeper network can do what a shallower one does, but rarely finds it by itself: some more
+start from the best networks of one layer less, with the identity as a new layer.
 """
 
 import functools
@@ -21,6 +24,7 @@ LOWER, UPPER = -3.0, 3.0
 POWER = 16.0  # of the norm in the end
 POINTS, JUDGED = 180, 3001  # points fitted, points on which the error is taken
 SCALE = 1.7  # of the weights: most inputs start inside of the interval
+INSIDE = 0.8  # share of the interval that a new layer uses at first
 NOISE = 0.5  # of the coefficients around those of the identity
 
 
@@ -33,18 +37,27 @@ class Fitted(NamedTuple):
 
 
 def fit(
-    depth: int, width: int, degree: int | None, *, seeds: int, iterations: int
+    depth: int,
+    width: int,
+    degree: int | None,
+    *,
+    seeds: int,
+    iterations: int,
+    shallower: Fitted | None = None,
 ) -> Fitted:
-    """Fit networks to all targets; ReLU if ``degree`` is None."""
+    """Fit networks to all targets; ReLU if ``degree`` is None.
+
+    ``shallower`` are the fitted networks of one layer less, if some are to be deepened.
+    """
     with jax.enable_x64(True):
         x, other = grid(POINTS), grid(JUDGED)
         y = np.stack([target.f(x) for target in TARGETS])
         other_y = np.stack([target.f(other) for target in TARGETS])
-        keys = jax.random.split(jax.random.key(0), seeds)
-        one = functools.partial(_fit_one, depth, width, degree, iterations)
+        starts = _starts(depth, width, degree, seeds, shallower, x)
+        one = functools.partial(_fit_one, iterations)
         over_seeds = jax.vmap(one, (0, None, None, None, None))
-        over_targets = jax.vmap(over_seeds, (None, None, 0, None, 0))
-        found = jit(over_targets)(keys, x, y, other, other_y)
+        over_targets = jax.vmap(over_seeds, (0, None, 0, None, 0))
+        found = jit(over_targets)(starts, x, y, other, other_y)
         return jax.tree.map(np.asarray, found)
 
 
@@ -75,26 +88,66 @@ def start(key: jax.Array, depth: int, width: int, degree: int | None) -> list[An
     return layers
 
 
+def deepen(layers: list[Any], x: jax.Array) -> list[Any]:
+    """One more hidden layer before the last, which changes nothing at ``x``."""
+    *hidden, last = layers
+    h = _hidden(hidden, x)[0]
+    width = h.shape[1]
+    if "coeffs" not in layers[0]:
+        new = {"weights": jnp.eye(width + 1, width)}  # h is not negative
+        return [*hidden, new, last]
+    # Brought well inside of the interval, and back by the polynomial, a straight line.
+    low, high = jnp.min(h, axis=0), jnp.max(h, axis=0)
+    middle, half = (low + high) / 2, jnp.maximum(high - low, 1e-6) / (UPPER - LOWER)
+    shrunk = INSIDE / half
+    weights = jnp.concatenate([jnp.diag(shrunk), (-shrunk * middle)[None]])
+    line = jnp.linspace(LOWER, UPPER, layers[0]["coeffs"].shape[1])
+    coeffs = middle[:, None] + line[None] / shrunk[:, None]
+    return [*hidden, {"weights": weights, "coeffs": coeffs}, last]
+
+
 def forward(layers: list[Any], x: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The network at ``x [N]``, and the share of inputs outside of the interval."""
+    h, shares = _hidden(layers[:-1], x)
+    share = jnp.mean(jnp.stack(shares)) if shares else jnp.zeros(())
+    return _linear(h, layers[-1]["weights"])[:, 0], share
+
+
+def _hidden(layers: list[Any], x: jax.Array) -> tuple[jax.Array, list[jax.Array]]:
     h, shares = x[:, None], []
-    for layer in layers[:-1]:
+    for layer in layers:
         z = _linear(h, layer["weights"])
         if "coeffs" in layer:
             h = jb.bernstein(z, layer["coeffs"], lower=LOWER, upper=UPPER)
             shares.append(jnp.mean((jnp.abs(z) > UPPER).astype(float)))
         else:
             h = jax.nn.relu(z)
-    share = jnp.mean(jnp.stack(shares)) if shares else jnp.zeros(())
-    return _linear(h, layers[-1]["weights"])[:, 0], share
+    return h, shares
+
+
+def _starts(depth, width, degree, seeds, shallower: Fitted | None, x) -> list[Any]:
+    """``[targets, starts, ...]``: random ones, then half as many deepened ones."""
+    draw = jax.vmap(lambda key: start(key, depth, width, degree))
+    drawn = draw(jax.random.split(jax.random.key(0), seeds))
+
+    def of_target(k):
+        if not shallower:
+            return drawn
+        best = np.argsort(shallower.error[k])[: seeds // 2]
+        chosen = jax.tree.map(lambda a: a[k, best], shallower.parameters)
+        deepened = jax.vmap(deepen, (0, None))(chosen, x)
+        return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), drawn, deepened)
+
+    each = [of_target(k) for k in range(len(TARGETS))]
+    return jax.tree.map(lambda *a: jnp.stack(a), *each)
 
 
 def _linear(h: jax.Array, weights: jax.Array) -> jax.Array:
     return h @ weights[:-1] + weights[-1][None]
 
 
-def _fit_one(depth, width, degree, iterations, key, x, y, other, other_y) -> Fitted:
-    flat, unravel = ravel_pytree(start(key, depth, width, degree))
+def _fit_one(iterations, layers, x, y, other, other_y) -> Fitted:
+    flat, unravel = ravel_pytree(layers)
 
     def residual(parameters):
         return forward(unravel(parameters), x)[0] - y

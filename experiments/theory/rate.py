@@ -66,24 +66,21 @@ def measure(effort: Effort, done: Callable[[str], None] = lambda what: None):
     kinds = [
         (depth, degree) for depth in effort.depths for degree in (None, *effort.degrees)
     ]
-
-    def fit(kind):
-        depth, degree = kind
-        fitted = fitting.fit(
+    fitted: dict[tuple[int, int | None], fitting.Fitted] = {}
+    for depth, degree in kinds:
+        fitted[depth, degree] = fitting.fit(
             depth,
             effort.width,
             degree,
             seeds=effort.seeds,
             iterations=effort.iterations,
+            shallower=fitted.get((depth - 1, degree)),
         )
         done(f"{'ReLU' if degree is None else f'DBN n={degree}'}, L={depth}")
-        return fitted
-
-    fitted = [fit(kind) for kind in kinds]
     return [
-        _trained(effort, kind, found, k)
+        _trained(effort, kind, fitted[kind], k)
         for k in range(len(TARGETS))
-        for kind, found in zip(kinds, fitted, strict=True)
+        for kind in kinds
     ]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from experiments.capacity.text import Lines, csv_text, table
 from experiments.theory import bounds, degree, rate, stability
 from experiments.theory.fitting import LOWER, UPPER
+from experiments.theory.lessons import lessons
 from experiments.theory.polynomials import SMALLEST
 from experiments.theory.targets import TARGETS
 
@@ -58,7 +59,7 @@ def markdown(found: Findings) -> str:
         "## (b) The error against depth and degree",
         _method(found.effort),
         rate_table(found.rates),
-        _LESSONS,
+        lessons(found.rates),
         "![errors and bounds](rate.png)",
         "## (c) How steep an activation is",
         _stability(found.neurons),
@@ -151,32 +152,15 @@ def bounds_table(rates: list[bounds.Rate]) -> str:
     return table(lines)
 
 
-_LESSONS = """\
-What this shows, and what not:
-
-- The bounds have no constant here (it is taken as one), so only their slopes can be compared.
-- On the smooth target both kinds stay below their bounds, and a DBN gains more from each
-  further layer and degree than ReLU does. The bound by the modulus of continuity is far
-  from sharp there: for an analytic function the best polynomials converge geometrically.
-- At low n^L a DBN can beat every polynomial of degree n^L: trained freely, it lets inputs
-  leave the interval, where it is constant. It is then a spline, and the lemma's assumption
-  does not hold for it (see "inputs outside").
-- At high n^L it stays far above the best polynomial of that degree: of the n^L + 1
-  coefficients it has the parameters for a small part, and the fit ends in local minima.
-  The theorem assumes that the best polynomial is among the networks; for such narrow ones
-  it is not, and the rate n^-L is that of the assumption.
-- The root is hard for polynomials (their error falls like the root of 1/n^L) and easy for
-  kinks that crowd around zero. There, what the best network has over the bound comes from
-  kinks, ReLU's or those at the ends of the interval."""
-
-
 def _method(effort: rate.Effort) -> str:
     named = ", ".join(f"{target.formula} ({target.name})" for target in TARGETS)
     return (
         f"Targets on [-1, 1]: {named}. Networks of width {effort.width} without BatchNorm, "
         f"activations on [{LOWER:g}, {UPPER:g}], fitted in double precision by "
         f"Levenberg-Marquardt, {effort.iterations} steps, from the mean square towards the "
-        f"maximum norm; the best of {effort.seeds} seeds. Errors are maxima over points "
+        f"maximum norm; the best of {effort.seeds} seeds and, from L = 2 on, of "
+        f"{effort.seeds // 2} more that start from the best networks of one layer less, "
+        "with the identity as a new layer. Errors are maxima over points "
         "that were not fitted. Bounds are omega_f(n^-L) and omega_f((W^2 L^2)^-1) with the "
         "target's own modulus of continuity."
     )
