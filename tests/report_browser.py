@@ -1,6 +1,5 @@
 """Chromium without a window, spoken to in its DevTools protocol over two pipes."""
 
-import base64
 import contextlib
 import fcntl
 import json
@@ -129,11 +128,6 @@ class Browser:
     def hover(self, x: float, y: float) -> None:
         """Move the mouse there."""
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-
-    def screenshot(self, path: Path) -> None:
-        """What is seen in the window, as PNG."""
-        data = self.call("Page.captureScreenshot", format="png")["data"]
-        path.write_bytes(base64.b64decode(data))
 
     def _receive(self) -> dict[str, Any]:
         deadline = time.monotonic() + PATIENCE

@@ -37,7 +37,6 @@ class Claim:
 
     Attributes:
       key: for files and anchors.
-      topic: what it is about.
       text: the statement.
       where: in the paper.
       quantifier: of how many of its cases it speaks.
@@ -47,7 +46,6 @@ class Claim:
     """
 
     key: str
-    topic: str
     text: str
     where: str
     quantifier: Quantifier
@@ -80,112 +78,110 @@ def verdicts(ours: Evidence, paper: Evidence) -> list[Verdict]:
     return [Verdict(claim, claim.judge(ours), claim.judge(paper)) for claim in CLAIMS]
 
 
-PARAMETERS, SPEED, ACTIVATIONS, COST = "parameters", "speed", "activations", "cost"
-
 CLAIMS = (
     Claim(
-        "reduction", PARAMETERS,
+        "reduction",
         "For most architectures a DBN with over 70% fewer parameters beats the best ReLU",
         "abstract; tables of experiment 2", "most", parameters.reductions(70),
         extreme=statistics.median, headline=True,
     ),
     Claim(
-        "at-scale", PARAMETERS,
+        "at-scale",
         "The saving reaches 99.9% at scale",
         "abstract, section 4.2", "any", parameters.reductions(99.85),
         extreme=max, headline=True,
     ),
     Claim(
-        "speed", SPEED,
+        "speed",
         "A DBN reaches ReLU's final loss in as few as 26% of ReLU's epochs",
         "abstract (24% in the introduction)", "any",
         training.crossovers(lambda share: share <= 0.26),
         show=share, extreme=min, headline=True,
     ),
     Claim(
-        "final-loss", SPEED,
+        "final-loss",
         "The final loss is up to 45% lower than ReLU's",
         "abstract, section 4.3", "any", training.changes(-45),
         extreme=max, headline=True,
     ),
     Claim(
-        "all-activations", ACTIVATIONS,
+        "all-activations",
         "The best of all networks, by AUC and by loss, is a DBN on either data set, "
         "with skips and without",
         "abstract, section 4.4", "all", training.best_is_dbn, headline=True,
     ),
     Claim(
-        "every-architecture", ACTIVATIONS,
+        "every-architecture",
         "In most architectures the best DBN has a higher AUC than each fixed activation",
         "section 4.4", "most", training.dbn_over_fixed,
     ),
     Claim(
-        "not-smoothness", ACTIVATIONS,
+        "not-smoothness",
         "Leaky ReLU, SELU and GeLU reach no meaningfully higher AUC than ReLU",
         "section 4.4", "all", training.smooth_like_relu, show=difference, extreme=max,
     ),
     Claim(
-        "deep", PARAMETERS,
+        "deep",
         "From 50 layers on, the saving is above 85% at every width (AUC)",
         "section 4.2", "all", parameters.deep_reductions(85), extreme=min,
     ),
     Claim(
-        "monotone", PARAMETERS,
+        "monotone",
         "The saving never falls as networks become deeper or wider (AUC)",
         "section 4.2", "all", parameters.growing,
     ),
     Claim(
-        "negative", PARAMETERS,
+        "negative",
         "Only the smallest architectures (5 layers, up to 128 wide) are beaten by no "
         "DBN of their size",
         "section 4.2", "all", parameters.not_negative,
     ),
     Claim(
-        "susy", PARAMETERS,
+        "susy",
         "The saving on SUSY is never below that on HIGGS",
         "section 4.2", "all", parameters.susy_over_higgs,
     ),
     Claim(
-        "qualifying", PARAMETERS,
+        "qualifying",
         "Against most ReLU architectures, the majority of all DBN models is better (AUC)",
         "section 4.2", "most", parameters.most_qualify,
     ),
     Claim(
-        "typical-speed", SPEED,
+        "typical-speed",
         "On HIGGS the crossover typically comes in half of ReLU's epochs or earlier",
         "section 4.3", "most",
         training.crossovers(lambda share: share <= 0.5, groups=(Group("higgs", True),)),
         show=share, extreme=statistics.median,
     ),
     Claim(
-        "degree-speed", SPEED,
+        "degree-speed",
         "A higher degree never crosses over later",
         "section 4.3", "all", training.earlier_with_degree,
     ),
     Claim(
-        "always-cross", SPEED,
+        "always-cross",
         "From degree 9 on, every residual DBN falls below ReLU's final loss",
         "section 4.3", "all", training.higher_degrees_cross,
     ),
     Claim(
-        "scaling", SPEED,
+        "scaling",
         "In most cases the loss improves more at n=25 than at n=3, and at 150 layers "
         "than at 5",
         "section 4.3", "most", training.improvement_grows,
     ),
     Claim(
-        "epoch-cost", COST,
+        "epoch-cost",
         "An epoch mostly takes at most twice as long as ReLU's",
         "appendix G", "most", training.epoch_costs(2),
         show=times, extreme=statistics.median,
     ),
     Claim(
-        "faster-in-total", COST,
+        "faster-in-total",
         "Large DBNs (n=9) train in less total time than ReLU, having fewer epochs",
         "appendix G", "all", training.large_is_faster, show=times, extreme=min,
     ),
     Claim(
-        "memory", COST,
+        "memory",
         "At 150x256 a DBN takes about 1.5 times the memory of ReLU, not more",
         "appendix G", "all", training.memory(1.55), show=times, extreme=max,
     ),

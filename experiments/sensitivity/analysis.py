@@ -176,11 +176,6 @@ class Summary:
         return sum(change.beats_relu for change in self.changes)
 
     @property
-    def default_wins(self) -> int:
-        """Of the same networks, by default."""
-        return sum(change.beat_relu for change in self.changes)
-
-    @property
     def survives(self) -> bool:
         """Whether every network that beats ReLU by default still does."""
         return all(c.beats_relu for c in self.changes if c.beat_relu)
