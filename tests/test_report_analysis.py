@@ -240,6 +240,13 @@ def test_intervals_are_students_and_differences_are_paired():
     assert intervals.interval([1.0]).sign == 0
 
 
+def test_epochs_of_a_cell_are_the_median():
+    [row] = intervals.table(
+        models([result(SMALL, [[0.5], [0.5] * 2, [0.5] * 6])]), HIGGS
+    )
+    assert row.epochs == 2
+
+
 def test_operations_by_hand():
     # Weights 28*2 + 2*2 + 2*2 = 64; neurons 4; skips 2.
     tiny = Cell("higgs", True, 2, 2, "relu")
