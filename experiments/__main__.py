@@ -18,6 +18,10 @@ EXPERIMENTS = {
         "experiments.capacity.command",
         "one neuron that solves XOR: what small networks can do, beside ReLU",
     ),
+    "comparison": (
+        "experiments.comparison.command",
+        "time, memory and training beside DeepBern-Nets, rationals and KANs",
+    ),
     "data": (
         "experiments.data.cli",
         "what data there are; fetch, convert, draw and time them",

@@ -1,0 +1,1 @@
+"""jaxbern beside other packages of learned activations: time, memory, training."""

@@ -1,0 +1,134 @@
+"""``python -m experiments comparison``: jaxbern beside other packages, in one run."""
+
+import argparse
+import dataclasses
+import os
+import sys
+from pathlib import Path
+
+_DESCRIPTION = """\
+Time and memory of one layer, and the training of small networks until a stated loss, for
+jaxbern and for those of these packages that are installed: DeepBern-Nets,
+rational_activations, FlashKAT, jaxKAN, pykan, efficient-kan. Runs on the CPU; programs take
+turns, and the best time of each counts. Says which packages are missing and how to get them.
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """How much is measured.
+
+    Attributes:
+      rows, width: of the layers' input.
+      repeats: the best of so many calls counts.
+      seeds: of each training.
+      steps: of a training, at most.
+      learning_rates: the better one counts.
+      compile: layers of PyTorch also through ``torch.compile``.
+    """
+
+    rows: int = 4096
+    width: int = 64
+    repeats: int = 30
+    seeds: int = 3
+    steps: int = 1000
+    learning_rates: tuple[float, ...] = (1e-3, 1e-2)
+    compile: bool = False
+
+
+QUICK = Setup(rows=64, width=8, repeats=2, seeds=1, steps=40, learning_rates=(1e-2,))
+
+
+def main(argv: list[str]) -> int:
+    """Measure, print and write; returns the exit status."""
+    options = parser().parse_args(argv)
+    given = {
+        name: value
+        for name in ("rows", "width", "repeats", "seeds", "steps")
+        if (value := getattr(options, name)) is not None
+    }
+    for name, value in given.items():
+        if value < 1:
+            print(f"--{name} must be at least 1, got {value}", file=sys.stderr)
+            return 2
+    base = QUICK if options.quick else Setup()
+    setup = dataclasses.replace(base, **given, compile=options.compile)
+    print(run(options.out, setup), end="")
+    print(f"written to {options.out}; start with {options.out / 'comparison.md'}")
+    return 0
+
+
+def run(out: Path, setup: Setup) -> str:
+    """Measure what is here, write it to ``out``; the text of ``comparison.md``."""
+    os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # PyTorch's profiler reports itself
+    # Imported here: help must not wait for JAX.
+    from experiments.capacity.progress import progress
+    from experiments.comparison import (
+        candidates,
+        layers,
+        packages,
+        report,
+        tasks,
+        training,
+    )
+
+    missing = packages.missing()
+    threads = report.available_threads()
+    if packages.TORCH.name not in missing:
+        import torch
+
+        torch.set_num_threads(threads)
+    groups = {
+        "activation": candidates.usable(candidates.ACTIVATIONS, missing),
+        "dense": candidates.usable(candidates.DENSE, missing),
+    }
+    if setup.compile:
+        groups = {n: candidates.with_compiled(own) for n, own in groups.items()}
+    networks = candidates.usable(candidates.NETWORKS, missing)
+    learned = (
+        tasks.collider(setup.rows * 5, min(256, setup.rows), setup.steps),
+        tasks.function(setup.rows // 2, min(256, setup.rows // 2), setup.steps),
+    )
+    trainings = len(learned) * setup.seeds * len(setup.learning_rates)
+    sections = {}
+    with progress(sum(map(len, groups.values())) + trainings) as done:
+        for name, own in groups.items():
+            found = layers.measure(own, setup.rows, setup.width, setup.repeats, done)
+            records = report.layer_records(found)
+            caption = report.layer_caption(setup.rows, setup.width, setup.repeats)
+            sections[f"layer-{name}"] = caption, report.layer_table(records), records
+        for task in learned:
+            trained = training.measure(
+                networks, task, range(setup.seeds), setup.learning_rates, done
+            )
+            records = report.training_records(trained)
+            caption = report.task_caption(task, setup.seeds, setup.learning_rates)
+            shown = report.training_table(records)
+            sections[f"training-{task.name}"] = caption, shown, records
+    return report.write(out, sections, report.machine(threads, missing))
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    top = argparse.ArgumentParser(
+        prog="python -m experiments comparison",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--rows", type=int, help="of a layer's input (4096)")
+    top.add_argument("--width", type=int, help="of a layer's input (64)")
+    top.add_argument("--repeats", type=int, help="the best of so many counts (30)")
+    top.add_argument("--seeds", type=int, help="of each training (3)")
+    top.add_argument("--steps", type=int, help="of a training, at most (1000)")
+    top.add_argument(
+        "--compile",
+        action="store_true",
+        help="PyTorch's layers through torch.compile, too; needs a C++ compiler",
+    )
+    top.add_argument(
+        "--quick", action="store_true", help="tiny sizes: to see that it works"
+    )
+    top.add_argument(
+        "--out", type=Path, default=Path("results/comparison"), help="(%(default)s)"
+    )
+    return top

@@ -1,0 +1,114 @@
+"""Modules of the packages for JAX, all of them ``flax.nnx``. Imported when they are made.
+
+A spline or a polynomial has ten coefficients, and inputs of layers lie in [-3, 3].
+"""
+
+from flax import nnx
+
+import jaxbern as jb
+
+DEGREE = 9
+INTERVALS, ORDER = 7, 3  # of splines: 7 + 3 coefficients
+RANGE = (-3.0, 3.0)
+INPUTS = (-1.0, 1.0)  # of the networks
+
+
+class Relu(nnx.Module):
+    """A module, so that it is measured as the others are."""
+
+    def __call__(self, x):
+        """Without parameters."""
+        return nnx.relu(x)
+
+
+class Bernsteins(nnx.Module):
+    """``Linear`` and activation; a second ``Linear`` if ``hidden`` is given."""
+
+    def __init__(self, width: int, hidden: int | None, seed: int):
+        """Of so many inputs and outputs."""
+        rngs = nnx.Rngs(seed)
+        inner = hidden or width
+        self.first = nnx.Linear(width, inner, rngs=rngs)
+        self.act = jb.BernsteinAct(inner, DEGREE, rngs=rngs)
+        self.last = nnx.Linear(inner, width, rngs=rngs) if hidden else None
+
+    def __call__(self, x):
+        """No normalisation: the layer alone."""
+        x = self.act(self.first(x))
+        return x if self.last is None else self.last(x)
+
+
+class Network(nnx.Module):
+    """Two hidden layers: ``Linear``, ``BatchNorm`` without parameters, activation."""
+
+    def __init__(self, features: int, outputs: int, width: int, act, rngs: nnx.Rngs):
+        """``act(width)`` makes an activation."""
+        norm = {"use_scale": False, "use_bias": False, "momentum": 0.9}
+        self.first = nnx.Linear(features, width, rngs=rngs)
+        self.second = nnx.Linear(width, width, rngs=rngs)
+        self.norms = nnx.List([nnx.BatchNorm(width, rngs=rngs, **norm) for _ in "12"])
+        self.acts = nnx.List([act(width) for _ in "12"])
+        self.last = nnx.Linear(width, outputs, rngs=rngs)
+
+    def __call__(self, x):
+        """Logits, or values."""
+        x = self.acts[0](self.norms[0](self.first(x)))
+        x = self.acts[1](self.norms[1](self.second(x)))
+        return self.last(x)
+
+
+def relu(width: int, seed: int):
+    return Relu()
+
+
+def bernstein(width: int, seed: int):
+    return jb.BernsteinAct(width, DEGREE, rngs=nnx.Rngs(seed))
+
+
+def dense_bernstein(width: int, seed: int):
+    return Bernsteins(width, None, seed)
+
+
+def wide_bernstein(width: int, seed: int):
+    edges = width * width
+    parameters = edges * (INTERVALS + ORDER + 2)  # those of efficient-kan
+    per_neuron = 2 * width + 1 + DEGREE + 1
+    return Bernsteins(width, round((parameters - width) / per_neuron), seed)
+
+
+def kan_splines(width: int, seed: int):
+    from jaxkan.layers import SplineLayer
+
+    return SplineLayer(width, width, k=ORDER, G=INTERVALS, grid_range=RANGE, seed=seed)
+
+
+def kan_chebyshev(width: int, seed: int):
+    from jaxkan.layers import ChebyshevLayer
+
+    return ChebyshevLayer(width, width, D=DEGREE + 1, seed=seed)
+
+
+def bernstein_network(features: int, outputs: int, width: int, seed: int):
+    rngs = nnx.Rngs(seed)
+
+    def act(width):
+        return jb.BernsteinAct(width, DEGREE, rngs=rngs)
+
+    return Network(features, outputs, width, act, rngs)
+
+
+def relu_network(features: int, outputs: int, width: int, seed: int):
+    return Network(features, outputs, width, lambda width: Relu(), nnx.Rngs(seed))
+
+
+def kan_network(features: int, outputs: int, width: int, seed: int):
+    from jaxkan.models.KAN import KAN
+
+    options = {"k": ORDER, "G": INTERVALS, "grid_range": INPUTS}
+    return KAN([features, width, outputs], "spline", options, seed=seed)
+
+
+def chebyshev_network(features: int, outputs: int, width: int, seed: int):
+    from jaxkan.models.KAN import KAN
+
+    return KAN([features, width, outputs], "chebyshev", {"D": DEGREE + 1}, seed=seed)

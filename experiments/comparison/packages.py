@@ -1,0 +1,90 @@
+"""The packages that are compared: which are here, and how to get the others."""
+
+import dataclasses
+import importlib
+import importlib.util
+import sys
+import warnings
+from importlib import metadata
+
+
+@dataclasses.dataclass(frozen=True)
+class Package:
+    """Something to import.
+
+    Attributes:
+      name: as its authors write it.
+      module: what is imported.
+      get: what a user does to have it.
+      distribution: what tells the version, if it is installed under a name.
+    """
+
+    name: str
+    module: str
+    get: str
+    distribution: str | None = None
+
+    def problem(self) -> str | None:
+        """Why it cannot be used here; None if it can."""
+        if not _exists(self.module):
+            return f"not installed: {self.get}"
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # theirs, of old ways to write things
+                importlib.import_module(self.module)
+        except Exception as error:  # whatever a foreign module does when imported
+            return f"installed, but its import fails: {error!r}"
+        return None
+
+    def version(self) -> str:
+        """As far as it tells."""
+        try:
+            return metadata.version(self.distribution or self.name)
+        except metadata.PackageNotFoundError:
+            top = sys.modules.get(self.module.partition(".")[0])
+            return f"{getattr(top, '__version__', '')} from source".strip()
+
+
+def _exists(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # not even what it is a part of
+        return False
+
+
+JAXBERN = Package("jaxbern", "jaxbern", 'pip install -e ".[experiments]"')
+TORCH = Package("PyTorch", "torch", "pip install torch", "torch")
+DEEPBERN = Package(
+    "DeepBern-Nets",
+    "models.BernsteinLayer",
+    "not a package: its folder, https://github.com/rcpsl/DeepBern-Nets, on PYTHONPATH",
+)
+RATIONAL = Package(
+    "rational_activations",
+    "rational.torch",
+    "see https://github.com/ml-research/rational_activations",
+    "rational-activations",
+)
+FLASHKAT = Package(
+    "FlashKAT",
+    "rational_kat",
+    "not a package: its folder, https://github.com/OSU-STARLAB/FlashKAT, on PYTHONPATH, "
+    "and pip install triton",
+)
+JAXKAN = Package("jaxKAN", "jaxkan", "pip install jaxkan", "jaxkan")
+PYKAN = Package(
+    "pykan",
+    "kan",
+    "pip install pykan matplotlib scikit-learn sympy pandas tqdm pyyaml",
+)
+EFFICIENT_KAN = Package(
+    "efficient-kan",
+    "efficient_kan",
+    "see https://github.com/Blealtan/efficient-kan",
+)
+OTHERS = (TORCH, DEEPBERN, RATIONAL, FLASHKAT, JAXKAN, PYKAN, EFFICIENT_KAN)
+
+
+def missing() -> dict[str, str]:
+    """The name of each package that cannot be used here, and why."""
+    return {p.name: why for p in OTHERS if (why := p.problem()) is not None}
