@@ -81,7 +81,7 @@ def sequences(key: jax.Array, batch: int) -> jax.Array:
 @nnx.jit
 def train_step(model, optimizer, key):
     """One step on new sequences; the mean loss of the tokens that can be predicted."""
-    tokens = sequences(key, 64)
+    tokens = sequences(key, 32)
 
     def loss(model):
         losses = optax.softmax_cross_entropy_with_integer_labels(

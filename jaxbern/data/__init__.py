@@ -2,8 +2,8 @@
 
 >>> import jaxbern as jb
 >>> data = jb.data.higgs("HIGGS.csv.gz")  # doctest: +SKIP
->>> data = jb.data.load("collider:higgs", rows=1000, seed=1)  # doctest: +SKIP
->>> split = jb.data.split(data, seeds=[0, 1, 2])  # doctest: +SKIP
+>>> data = jb.data.load("collider:higgs", rows=1000, seed=1)
+>>> split = jb.data.split(data, seeds=[0, 1, 2])
 """
 
 import importlib
