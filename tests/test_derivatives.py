@@ -123,17 +123,23 @@ def test_gradient_at_and_beyond_the_ends(implementation):
     x = jnp.array([-jnp.inf, -3.5, -3.0, 3.0, 3.5, jnp.inf])
     run = functools.partial(jb.bernstein, coeffs=coeffs, implementation=implementation)
 
+    def both(x, coeffs):  # all gradients come from one kernel, that in x from another
+        _, pull = jax.vjp(lambda x, c: run(x, coeffs=c), x, coeffs)
+        return pull(jnp.ones_like(x))
+
     @quickly
     def results(x):
         forward = jax.jvp(run, (x,), (jnp.ones_like(x),))[1]
-        return run(x), jax.vmap(jax.grad(run))(x), forward
+        return run(x), jax.vmap(jax.grad(run))(x), forward, both(x, coeffs)
 
-    y, slope, forward = results(x)
+    y, slope, forward, (together, in_coeffs) = results(x)
     n, width = 3, 6.0
     want = [0, 0, n * (4 - 1) / width, n * (5 + 2) / width, 0, 0]
     np.testing.assert_allclose(slope, want, rtol=1e-6)
     np.testing.assert_allclose(y, [1, 1, 1, 5, 5, 5], rtol=1e-6)
     np.testing.assert_allclose(forward, want, rtol=1e-6)
+    np.testing.assert_allclose(together, want, rtol=1e-6)
+    np.testing.assert_allclose(in_coeffs, [3, 0, 0, 3], rtol=1e-6)
 
 
 def test_second_derivatives_at_and_beyond_the_ends():
