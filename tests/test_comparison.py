@@ -57,6 +57,18 @@ def test_without_any_other_package_ours_and_relu_are_left():
     assert candidates.usable(ACTIVATIONS, ("PyTorch",)) == OURS
 
 
+def test_compiled_ones_stand_beside_the_others():
+    both = candidates.with_compiled(ACTIVATIONS)
+    assert both[: len(ACTIVATIONS)] == ACTIVATIONS
+    added = [c.name for c in both[len(ACTIVATIONS) :]]
+    assert added[:2] == [
+        "ReLU in PyTorch, torch.compile",
+        "DeepBern-Nets, torch.compile",
+    ]
+    assert len(added) == 4
+    assert candidates.with_compiled(OURS) == OURS
+
+
 @pytest.fixture(scope="module")
 def measured():
     return layers.measure(OURS, rows=32, width=4, repeats=2)
@@ -182,7 +194,11 @@ def trained():
     """jaxbern on the function, with a target that 40 steps can reach."""
     task = tasks.function(64, 32, 40)
     easy = dataclasses.replace(task, target=1.5, budget=200)
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+    with (
+        jax.numpy_dtype_promotion("standard"),
+        jax.numpy_rank_promotion("allow"),
+        jax.default_prng_impl("unsafe_rbg"),  # compiles in a third of the time
+    ):
         return training.measure(NETWORKS[:1], easy, [0], [1e-6, 3e-2])
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import os
 import sys
 from pathlib import Path
 
@@ -60,7 +59,6 @@ def main(argv: list[str]) -> int:
 
 def run(out: Path, setup: Setup) -> str:
     """Measure what is here, write it to ``out``; the text of ``comparison.md``."""
-    os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # PyTorch's profiler reports itself
     # Imported here: help must not wait for JAX.
     from experiments.capacity.progress import progress
     from experiments.comparison import (

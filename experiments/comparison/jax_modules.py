@@ -3,6 +3,8 @@
 A spline or a polynomial has ten coefficients, and inputs of layers lie in [-3, 3].
 """
 
+from importlib import import_module
+
 from flax import nnx
 
 import jaxbern as jb
@@ -77,13 +79,13 @@ def wide_bernstein(width: int, seed: int):
 
 
 def kan_splines(width: int, seed: int):
-    from jaxkan.layers import SplineLayer
+    SplineLayer = import_module("jaxkan.layers").SplineLayer
 
     return SplineLayer(width, width, k=ORDER, G=INTERVALS, grid_range=RANGE, seed=seed)
 
 
 def kan_chebyshev(width: int, seed: int):
-    from jaxkan.layers import ChebyshevLayer
+    ChebyshevLayer = import_module("jaxkan.layers").ChebyshevLayer
 
     return ChebyshevLayer(width, width, D=DEGREE + 1, seed=seed)
 
@@ -102,13 +104,13 @@ def relu_network(features: int, outputs: int, width: int, seed: int):
 
 
 def kan_network(features: int, outputs: int, width: int, seed: int):
-    from jaxkan.models.KAN import KAN
+    KAN = import_module("jaxkan.models.KAN").KAN
 
     options = {"k": ORDER, "G": INTERVALS, "grid_range": INPUTS}
     return KAN([features, width, outputs], "spline", options, seed=seed)
 
 
 def chebyshev_network(features: int, outputs: int, width: int, seed: int):
-    from jaxkan.models.KAN import KAN
+    KAN = import_module("jaxkan.models.KAN").KAN
 
     return KAN([features, width, outputs], "chebyshev", {"D": DEGREE + 1}, seed=seed)

@@ -14,6 +14,12 @@ from experiments.comparison.training import Trained
 from experiments.sweep.environment import environment
 
 UNIT = packages.JAXBERN.name  # of the ratios
+TITLES = {
+    "layer-activation": "An activation layer",
+    "layer-dense": "A layer with its matrix",
+    "training-collider": "Two classes",
+    "training-function": "A smooth function",
+}
 
 
 def layer_records(found: Sequence[Measured]) -> list[dict[str, Any]]:
@@ -128,7 +134,7 @@ def machine(threads: int, missing: Mapping[str, str]) -> str:
     used = [p for p in packages.OTHERS if p.name not in missing]
     versions = ", ".join(f"{p.name} {p.version()}" for p in used)
     lines = [
-        f"{here['processor']}, {here['cores']} cores, {threads} threads for each; JAX "
+        f"{here['processor']}, {here['cores']} cores, threads for each: {threads}; JAX "
         f"{here['jax']}, jaxbern {here['jaxbern']}{versions and ', '}{versions}; float32."
     ]
     lines += [f"{name} is left out ({why})." for name, why in missing.items()]
@@ -144,8 +150,8 @@ def task_caption(task: Task, seeds: int, rates: Sequence[float]) -> str:
         f"{task.x.shape[1]} inputs; the widest network with at most {task.budget:,} "
         f"parameters; Adam, batch {task.batches.shape[1]}, the better of the rates "
         f"{rates_text}; steps until the held-out {loss} is {task.target:g} (at most "
-        f"{len(task.batches):,}), median of {seeds} seeds; seconds are steps times the "
-        "best time of a step, without compilation."
+        f"{len(task.batches):,}), seeds: {seeds}, the median counts; seconds are steps "
+        "times the best time of a step, without compilation."
     )
 
 
@@ -165,13 +171,13 @@ def write(
 
     Args:
       out: the directory.
-      sections: for each name a title with its caption, a table, and the records.
+      sections: for each name of a file its caption, a table, and the records.
       head: what stands before them.
     """
     out.mkdir(parents=True, exist_ok=True)
     parts = [head]
     for name, (caption, shown, records) in sections.items():
-        parts += [caption, shown]
+        parts += [f"### {TITLES[name]}", caption, shown]
         (out / f"{name}.csv").write_text(csv_text(records))
     text = "\n\n".join(parts) + "\n"
     (out / "comparison.md").write_text(text)

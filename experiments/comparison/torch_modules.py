@@ -4,6 +4,7 @@ The shapes are those of ``jax_modules``: ten coefficients, inputs of layers in [
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from experiments.comparison.jax_modules import DEGREE, INPUTS, INTERVALS, ORDER, RANGE
@@ -33,7 +34,7 @@ def relu(width: int, seed: int):
 
 def deepbern(width: int, seed: int):
     torch = _seeded(seed)
-    from models.BernsteinLayer import BernsteinLayer
+    BernsteinLayer = import_module("models.BernsteinLayer").BernsteinLayer
 
     layer = BernsteinLayer([width], DEGREE)
     layer.input_bounds = torch.tensor(RANGE).expand(width, 2).clone()
@@ -42,7 +43,7 @@ def deepbern(width: int, seed: int):
 
 def rational(width: int, seed: int):
     _seeded(seed)
-    from rational.torch import Rational
+    Rational = import_module("rational.torch").Rational
 
     return Rational(approx_func="gelu", degrees=(5, 4), version="A", cuda=False)
 
@@ -50,7 +51,7 @@ def rational(width: int, seed: int):
 def kat_group(width: int, seed: int):
     """Its kernels need a GPU; this is the PyTorch of the same repository."""
     torch = _seeded(seed)
-    from rational_kat import KAT_Group_Torch
+    KAT_Group_Torch = import_module("rational_kat").KAT_Group_Torch
 
     class Group(torch.nn.Module):
         def __init__(self):
@@ -65,7 +66,7 @@ def kat_group(width: int, seed: int):
 
 def efficient_kan(width: int, seed: int):
     _seeded(seed)
-    from efficient_kan import KANLinear
+    KANLinear = import_module("efficient_kan").KANLinear
 
     return KANLinear(
         width,
@@ -78,7 +79,7 @@ def efficient_kan(width: int, seed: int):
 
 def pykan(width: int, seed: int):
     torch = _seeded(seed)
-    from kan.KANLayer import KANLayer
+    KANLayer = import_module("kan.KANLayer").KANLayer
 
     class Layer(torch.nn.Module):
         def __init__(self):
@@ -117,7 +118,7 @@ def kat_network(features: int, outputs: int, width: int, seed: int):
 def deepbern_network(features: int, outputs: int, width: int, seed: int):
     """Its own network: every step propagates the interval of the inputs to each layer."""
     torch = _seeded(seed)
-    from models.models import FCModel
+    FCModel = import_module("models.models").FCModel
 
     bounds = torch.tensor(INPUTS).expand(features, 2).clone()
     sizes = [features, width, width, outputs]
@@ -135,7 +136,7 @@ def deepbern_network(features: int, outputs: int, width: int, seed: int):
 
 def efficient_kan_network(features: int, outputs: int, width: int, seed: int):
     _seeded(seed)
-    from efficient_kan import KAN
+    KAN = import_module("efficient_kan").KAN
 
     sizes = [features, width, outputs]
     return KAN(sizes, grid_size=INTERVALS, spline_order=ORDER, grid_range=list(INPUTS))
@@ -144,7 +145,7 @@ def efficient_kan_network(features: int, outputs: int, width: int, seed: int):
 def pykan_network(features: int, outputs: int, width: int, seed: int):
     """Without its symbolic part, as its authors advise for speed."""
     _seeded(seed)
-    from kan import KAN
+    KAN = import_module("kan").KAN
 
     network = KAN(
         [features, width, outputs],
