@@ -1,6 +1,7 @@
 """Derivatives of every order and mode, in every argument."""
 
 import functools
+import itertools
 import math
 
 import chex
@@ -8,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.test_util import check_grads
 
 import jaxbern as jb
 from tests.implementations import IMPLEMENTATIONS
@@ -25,10 +25,11 @@ def arguments(degree: int, rows: int = 4, shared: bool = False, dtype=jnp.float3
     return x, jnp.asarray(rng.normal(size=shape), dtype)
 
 
-def textbook(x, coeffs):
+def textbook(x, coeffs, lower=-3.0, upper=3.0):
     """The formula of the definition, differentiated by JAX; for x inside."""
     degree = coeffs.shape[-1] - 1
-    t = (x + 3) / 6
+    lower, upper = (jnp.broadcast_to(end, x.shape) for end in (lower, upper))
+    t = (x - lower) / (upper - lower)
     total = jnp.zeros_like(x)
     for k in range(degree + 1):
         term = jnp.broadcast_to(coeffs[..., k] * float(math.comb(degree, k)), x.shape)
@@ -40,24 +41,59 @@ def textbook(x, coeffs):
     return total
 
 
+def along_forward(function, direction):
+    """The derivative of a function of several arrays along a direction, by ``jvp``."""
+    return lambda *args: jax.jvp(function, args, direction)[1]
+
+
+def along_reverse(function, direction):
+    """The same by ``vjp``, for a function with one number as its value."""
+
+    def derivative(*args):
+        gradients = jax.grad(function, argnums=tuple(range(len(args))))(*args)
+        return sum(map(jnp.vdot, gradients, direction))
+
+    return derivative
+
+
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("degree, shared, order", [(0, False, 2), (3, True, 3)])
-def test_orders_one_to_three(degree, shared, order):
-    """Forward and reverse mode, and every nesting of the two, in x and in coeffs."""
+@pytest.mark.parametrize(
+    "degree, shared, moving",
+    [(0, False, 2), (3, True, 2), (3, False, 4)],
+    ids=["constant", "shared", "interval"],
+)
+def test_orders_one_to_three(degree, shared, moving):
+    """Every nesting of forward and reverse mode, against autodiff of the definition.
+
+    The directions are drawn, so an error in any entry of a derivative shows in its sum.
+    """
     x, coeffs = arguments(degree, rows=2, shared=shared, dtype=jnp.float64)
-    check_grads(jb.bernstein, (x, coeffs), order=order, modes=("fwd", "rev"))
+    ends = jnp.array([-3.0, -4.0, -2.9]), jnp.array([3.0, 5.0, 2.6])
+    moved, still = (x, coeffs, *ends)[:moving], (x, coeffs, *ends)[moving:]
+    rng = np.random.default_rng(0)
+    directions = [
+        tuple(jnp.asarray(rng.normal(size=a.shape)) for a in moved) for _ in range(3)
+    ]
 
+    def derivatives(function, modes):
+        def energy(*moved):
+            return jnp.sum(jnp.sin(function(*moved, *still)))
 
-@pytest.mark.usefixtures("x64")
-def test_orders_one_and_two_in_the_interval():
-    x, coeffs = arguments(4, rows=2, dtype=jnp.float64)
-    lower, upper = jnp.array([-3.0, -4.0, -2.9]), jnp.array([3.0, 5.0, 2.6])
+        for order in (1, 2, 3):
+            for nesting in itertools.product(modes, repeat=order):
+                nested = energy
+                for mode, direction in zip(nesting, directions, strict=False):
+                    nested = mode(nested, direction)
+                yield nested(*moved)
 
-    @jax.jit
-    def call(x, coeffs, lower, upper):
+    def ours(x, coeffs, lower, upper):
         return jb.bernstein(x, coeffs, lower=lower, upper=upper)
 
-    check_grads(call, (x, coeffs, lower, upper), order=2, modes=("fwd", "rev"))
+    both = (along_forward, along_reverse)
+    got = quickly(lambda: list(derivatives(ours, both)))()
+    first, second, third = quickly(lambda: list(derivatives(textbook, both[:1])))()
+    want = [first] * 2 + [second] * 4 + [third] * 8
+    np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-12)
 
 
 @each_implementation
