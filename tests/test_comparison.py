@@ -50,10 +50,10 @@ def test_a_package_whose_import_fails_is_told_from_a_missing_one(tmp_path, monke
 
 def test_without_any_other_package_ours_and_relu_are_left():
     assert [c.name for c in OURS] == ["jaxbern", "ReLU in JAX"]
-    assert all(
-        candidates.usable(own, ALL_OTHERS)[0].name == report.UNIT
-        for own in (ACTIVATIONS, DENSE, NETWORKS)
-    )
+    for own in (ACTIVATIONS, DENSE, NETWORKS):
+        left = candidates.usable(own, ALL_OTHERS)
+        assert left[0].name == report.UNIT
+        assert {c.package for c in left} == {packages.JAXBERN}
     assert candidates.usable(ACTIVATIONS, ("PyTorch",)) == OURS
 
 
@@ -125,6 +125,9 @@ def test_a_loss_never_reached_is_a_dash():
     assert records[0]["seconds"] == pytest.approx(0.06)
     assert records[0]["ratio"] == 1.0
     assert math.isnan(records[1]["ratio"])
+    slower = (Run(9, 80, 3.0, 0.5),) * 3
+    both = [Trained(ours, 5, 0.01, runs), Trained(relu, 6, 0.1, slower)]
+    assert report.training_records(both)[1]["ratio"] == pytest.approx(0.24 / 0.06)
     assert (records[0]["lowest_loss"], records[1]["lowest_loss"]) == (0.5, 0.8)
     text = report.training_table(records)
     assert "| 3 of 3 | 40 | 1.50 | 0.06 | 1.00 | 0.5 |" in text

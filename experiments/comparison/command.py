@@ -22,6 +22,7 @@ class Setup:
       repeats: the best of so many calls counts.
       seeds: of each training.
       steps: of a training, at most.
+      batch: rows of a step.
       learning_rates: the better one counts.
       compile: layers of PyTorch also through ``torch.compile``.
     """
@@ -31,6 +32,7 @@ class Setup:
     repeats: int = 30
     seeds: int = 3
     steps: int = 1000
+    batch: int = 256
     learning_rates: tuple[float, ...] = (1e-3, 1e-2)
     compile: bool = False
 
@@ -43,7 +45,7 @@ def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
     given = {
         name: value
-        for name in ("rows", "width", "repeats", "seeds", "steps")
+        for name in ("rows", "width", "repeats", "seeds", "steps", "batch")
         if (value := getattr(options, name)) is not None
     }
     for name, value in given.items():
@@ -84,8 +86,8 @@ def run(out: Path, setup: Setup) -> str:
         groups = {n: candidates.with_compiled(own) for n, own in groups.items()}
     networks = candidates.usable(candidates.NETWORKS, missing)
     learned = (
-        tasks.collider(setup.rows * 5, min(256, setup.rows), setup.steps),
-        tasks.function(setup.rows // 2, min(256, setup.rows // 2), setup.steps),
+        tasks.collider(setup.rows * 5, min(setup.batch, setup.rows), setup.steps),
+        tasks.function(setup.rows // 2, min(setup.batch, setup.rows // 2), setup.steps),
     )
     trainings = len(learned) * setup.seeds * len(setup.learning_rates)
     sections = {}
@@ -118,6 +120,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--repeats", type=int, help="the best of so many counts (30)")
     top.add_argument("--seeds", type=int, help="of each training (3)")
     top.add_argument("--steps", type=int, help="of a training, at most (1000)")
+    top.add_argument("--batch", type=int, help="rows of a step (256)")
     top.add_argument(
         "--compile",
         action="store_true",
