@@ -1,10 +1,24 @@
 """``python -m experiments network``: the quick parts, at a size that takes seconds."""
 
+import types
+
+import jax
 import pytest
 
 from experiments.__main__ import main
+from experiments.network import step, timing
+from tests.quick import quickly
 
 
+@pytest.fixture
+def compiled_quickly(monkeypatch):
+    """What is measured does not matter here, only that it is measured and printed."""
+    instead = types.SimpleNamespace(**vars(jax) | {"jit": quickly})
+    for module in (step, timing):
+        monkeypatch.setattr(module, "jax", instead)
+
+
+@pytest.mark.usefixtures("compiled_quickly")
 def test_step(capsys):
     small = ["--depth", "1", "--width", "4,8", "--degree", "3", "--rows", "64"]
     assert main(["network", "step", *small, "--rounds", "1"]) == 0
@@ -15,6 +29,7 @@ def test_step(capsys):
     assert all(line.count("(1.00x)") >= 1 for line in lines[2:])
 
 
+@pytest.mark.usefixtures("compiled_quickly")
 def test_compile(capsys):
     small = ["--width", "4", "--degree", "3", "--rows", "16", "--rounds", "1"]
     assert main(["network", "compile", *small]) == 0
