@@ -40,14 +40,14 @@ def test_linen_classifier():
 
 def test_equinox_regression():
     pytest.importorskip("equinox")
-    assert result_of("equinox_regression.py") > 0.97
+    assert result_of("equinox_regression.py") > 0.993
 
 
 def test_plain_jax():
     """Values reach 1 and slopes 4; slopes were never shown."""
     errors = result_of("plain_jax.py")
-    assert errors["value"] < 0.05
-    assert errors["slope"] < 1.0
+    assert errors["value"] < 0.02
+    assert errors["slope"] < 0.5
 
 
 def test_poisson_problem():
@@ -61,7 +61,7 @@ def test_conversion_of_gelu():
     """The change is within the bound that the error of the fit allows."""
     found = result_of("convert_gelu.py")
     assert 0 < found["change"] <= found["allowed"] < 0.1
-    assert found["after"] < 0.5 * found["before"]
+    assert found["after"] < 0.05 * found["before"]
 
 
 def test_loading_for_inference():

@@ -61,7 +61,7 @@ def main(steps: int = 300) -> float:
     state = optimizer.init(eqx.filter(model, eqx.is_array))
     for _ in range(steps):
         model, state = step(model, state)
-    explained = 1 - float(eqx.filter_jit(loss)(model, new)) / np.var(surface(new))
+    explained = 1 - float(eqx.filter_jit(loss)(model, new) / jnp.var(surface(new)))
     print(f"{explained:.1%} of the variance at new points is explained")
     return explained
 
