@@ -57,18 +57,6 @@ def test_without_any_other_package_ours_and_relu_are_left():
     assert candidates.usable(ACTIVATIONS, ("PyTorch",)) == OURS
 
 
-def test_compiled_ones_stand_beside_the_others():
-    both = candidates.with_compiled(ACTIVATIONS)
-    assert both[: len(ACTIVATIONS)] == ACTIVATIONS
-    added = [c.name for c in both[len(ACTIVATIONS) :]]
-    assert added[:2] == [
-        "ReLU in PyTorch, torch.compile",
-        "DeepBern-Nets, torch.compile",
-    ]
-    assert len(added) == 4
-    assert candidates.with_compiled(OURS) == OURS
-
-
 @pytest.fixture(scope="module")
 def measured():
     return layers.measure(OURS, rows=32, width=4, repeats=2)

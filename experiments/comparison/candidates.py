@@ -140,17 +140,6 @@ NETWORKS = (
 )  # fmt: skip
 
 
-def with_compiled(candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-    """Those of PyTorch a second time, through ``torch.compile``."""
-    return candidates + tuple(
-        dataclasses.replace(
-            c, make=on_torch.compiled(c.make), label=f"{c.name}, torch.compile"
-        )
-        for c in candidates
-        if c.framework == "torch"
-    )
-
-
 def usable(
     candidates: tuple[Candidate, ...], missing: Collection[str]
 ) -> tuple[Candidate, ...]:

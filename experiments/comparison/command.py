@@ -24,7 +24,6 @@ class Setup:
       steps: of a training, at most.
       batch: rows of a step.
       learning_rates: the better one counts.
-      compile: layers of PyTorch also through ``torch.compile``.
     """
 
     rows: int = 4096
@@ -34,7 +33,6 @@ class Setup:
     steps: int = 1000
     batch: int = 256
     learning_rates: tuple[float, ...] = (1e-3, 1e-2)
-    compile: bool = False
 
 
 QUICK = Setup(rows=64, width=8, repeats=2, seeds=1, steps=40, learning_rates=(1e-2,))
@@ -53,7 +51,7 @@ def main(argv: list[str]) -> int:
             print(f"--{name} must be at least 1, got {value}", file=sys.stderr)
             return 2
     base = QUICK if options.quick else Setup()
-    setup = dataclasses.replace(base, **given, compile=options.compile)
+    setup = dataclasses.replace(base, **given)
     print(run(options.out, setup), end="")
     print(f"written to {options.out}; start with {options.out / 'comparison.md'}")
     return 0
@@ -82,8 +80,6 @@ def run(out: Path, setup: Setup) -> str:
         "activation": candidates.usable(candidates.ACTIVATIONS, missing),
         "dense": candidates.usable(candidates.DENSE, missing),
     }
-    if setup.compile:
-        groups = {n: candidates.with_compiled(own) for n, own in groups.items()}
     networks = candidates.usable(candidates.NETWORKS, missing)
     learned = (
         tasks.collider(setup.rows * 5, min(setup.batch, setup.rows), setup.steps),
@@ -121,11 +117,6 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--seeds", type=int, help="of each training (3)")
     top.add_argument("--steps", type=int, help="of a training, at most (1000)")
     top.add_argument("--batch", type=int, help="rows of a step (256)")
-    top.add_argument(
-        "--compile",
-        action="store_true",
-        help="PyTorch's layers through torch.compile, too; needs a C++ compiler",
-    )
     top.add_argument(
         "--quick", action="store_true", help="tiny sizes: to see that it works"
     )

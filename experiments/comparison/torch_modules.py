@@ -3,9 +3,7 @@
 The shapes are those of ``jax_modules``: ten coefficients, inputs of layers in [-3, 3].
 """
 
-from collections.abc import Callable
 from importlib import import_module
-from typing import Any
 
 from experiments.comparison.jax_modules import DEGREE, INPUTS, INTERVALS, ORDER, RANGE
 
@@ -15,17 +13,6 @@ def _seeded(seed: int):
 
     torch.manual_seed(seed)
     return torch
-
-
-def compiled(make: Callable[..., Any]) -> Callable[..., Any]:
-    """What it makes, through ``torch.compile``."""
-
-    def made(*sizes: int):
-        import torch
-
-        return torch.compile(make(*sizes))
-
-    return made
 
 
 def relu(width: int, seed: int):
