@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
+from jax.typing import ArrayLike, DTypeLike
 
 # C(n, n/2) times a coefficient must stay finite in the dtype of the arithmetic.
 _HIGHEST_DEGREE = {"float32": 100, "float64": 1000}
@@ -29,7 +29,9 @@ def by_degree(x: jax.Array, coeffs: ArrayLike) -> jax.Array:
     return jnp.expand_dims(leading, tuple(missing))
 
 
-def per_neuron(name: str, value: ArrayLike, x: jax.Array, dtype) -> jax.Array:
+def per_neuron(
+    name: str, value: ArrayLike, x: jax.Array, dtype: DTypeLike
+) -> jax.Array:
     """``[W]`` to ``[1, ..., W]`` of the rank of ``x``."""
     array = floating(name, value)
     if x.ndim == 0 or array.shape != x.shape[-1:]:
@@ -52,6 +54,7 @@ def like(x: jax.Array, name: str, value: ArrayLike) -> jax.Array:
 
 
 def floating(name: str, value: ArrayLike) -> jax.Array:
+    """``value`` as an array, which must be floating point."""
     array = jnp.asarray(value)
     if not jnp.issubdtype(array.dtype, jnp.floating):
         raise TypeError(
@@ -85,7 +88,9 @@ def _check_degree(degree: int, dtype) -> None:
         )
 
 
-def interval(lower: ArrayLike, upper: ArrayLike, shape: tuple[int, ...], dtype):
+def interval(
+    lower: ArrayLike, upper: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike
+) -> list[jax.Array]:
     """Both ends as ``[1, ..., 1 or W]`` of the rank of ``x``; checked unless traced."""
     neurons = shape[-1:]
     ends: list = []

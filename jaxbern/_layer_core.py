@@ -6,7 +6,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
+from jax.typing import ArrayLike, DTypeLike
 
 from jaxbern import initializers
 
@@ -48,7 +48,13 @@ class LayerConfig:
                 f"got lower={self.lower}, upper={self.upper}"
             )
 
-    def init_coeffs(self, init, key, shape, dtype) -> jax.Array:
+    def init_coeffs(
+        self,
+        init: str | initializers.Initializer,
+        key: jax.Array,
+        shape: tuple[int, ...],
+        dtype: DTypeLike,
+    ) -> jax.Array:
         """Draw the trainable numbers behind the coefficients."""
         draw = initializers.get(init, self.lower, self.upper)
         coeffs = jnp.asarray(draw(key, shape, dtype))
@@ -63,7 +69,9 @@ class LayerConfig:
         """The Bernstein coefficients that the trainable numbers stand for."""
         return monotone_coefficients(parameters) if self.monotone else parameters
 
-    def init_interval(self, features: int, dtype) -> tuple[jax.Array, jax.Array]:
+    def init_interval(
+        self, features: int, dtype: DTypeLike
+    ) -> tuple[jax.Array, jax.Array]:
         """Centre and half-width per neuron, for the learned domain."""
         lower, upper = (
             jnp.broadcast_to(jnp.asarray(end, dtype), (features,))
@@ -83,13 +91,15 @@ class LayerConfig:
         return mean + lower * deviation, mean + upper * deviation
 
 
-def learned_interval(center: jax.Array, half_width: jax.Array):
+def learned_interval(
+    center: jax.Array, half_width: jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """``center -+ |half_width|``: the ends never cross, whatever the optimiser does."""
     half_width = jnp.maximum(jnp.abs(half_width), jnp.finfo(half_width.dtype).eps)
     return center - half_width, center + half_width
 
 
-def batch_statistics(x: jax.Array, dtype) -> tuple[jax.Array, jax.Array]:
+def batch_statistics(x: jax.Array, dtype: DTypeLike) -> tuple[jax.Array, jax.Array]:
     """Mean and variance per neuron; they place the interval and pass no gradient."""
     x = jax.lax.stop_gradient(x).astype(dtype)
     axes = tuple(range(x.ndim - 1))

@@ -12,7 +12,7 @@ from typing import Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
+from jax.typing import ArrayLike, DTypeLike
 
 from jaxbern import poly
 
@@ -21,7 +21,7 @@ class Initializer(Protocol):
     """``init(key, shape, dtype) -> array`` of that shape."""
 
     def __call__(
-        self, key: jax.Array, shape: tuple[int, ...], dtype=jnp.float32
+        self, key: jax.Array, shape: tuple[int, ...], dtype: DTypeLike = jnp.float32
     ) -> jax.Array:
         """Draw coefficients ``[..., n+1]``."""
         ...

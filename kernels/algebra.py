@@ -9,15 +9,16 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 
-def binomials(degree: int, dtype) -> np.ndarray:
+def binomials(degree: int, dtype: DTypeLike) -> np.ndarray:
     """``C(degree, k)`` for all k, each rounded once."""
     exact = [math.comb(degree, k) for k in range(degree + 1)]
     return np.array(exact, dtype=np.float64).astype(dtype)
 
 
-def halved_binomials(degree: int, dtype) -> np.ndarray:
+def halved_binomials(degree: int, dtype: DTypeLike) -> np.ndarray:
     """``C(degree, k) / 2^degree``: what :func:`terms` leaves out, at most one."""
     return np.ldexp(binomials(degree, np.float64), -degree).astype(dtype)
 
@@ -44,7 +45,14 @@ def derivative(coeffs: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Arr
     return (coeffs[1:] - coeffs[:-1]) * (degree / (upper - lower))[None]
 
 
-def relative_move(x, lower, upper, dx, dlower, dupper) -> jax.Array:
+def relative_move(
+    x: jax.Array,
+    lower: jax.Array,
+    upper: jax.Array,
+    dx: jax.Array,
+    dlower: jax.Array,
+    dupper: jax.Array,
+) -> jax.Array:
     """The tangent of ``x`` relative to its interval: ``dx - s dl - t du``.
 
     ``B`` depends on ``x``, ``l`` and ``u`` only through ``t``, so moving an end of the interval
@@ -100,7 +108,9 @@ def sum_to(values: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     return jnp.sum(values, axis=axes, keepdims=True) if axes else values
 
 
-def outside(x, dy, lower, upper) -> list[jax.Array]:
+def outside(
+    x: jax.Array, dy: jax.Array, lower: jax.Array, upper: jax.Array
+) -> list[jax.Array]:
     """``dy`` where ``x`` is below the interval, and where it is above; else zero."""
     x, dy = x.astype(lower.dtype), dy.astype(lower.dtype)
     nothing = jnp.zeros_like(dy)

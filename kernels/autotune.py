@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 
 from jaxbern.kernels import backends, config, tuned
 from jaxbern.kernels.launch import Launch
@@ -17,7 +18,7 @@ def autotune(
     degree: int,
     *,
     groups: int = 1,
-    dtype=jnp.float32,
+    dtype: DTypeLike = jnp.float32,
     implementation: str = "pallas",
     repeats: int = 20,
     report: Callable[[str], None] = print,
