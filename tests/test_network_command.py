@@ -37,6 +37,13 @@ def test_compile(capsys):
     assert out.count("L=150") == 2
 
 
+@pytest.mark.parametrize("text", ["a", "3,", "0", "-1", "2.5"])
+def test_numbers_are_whole_and_positive(text, capsys):
+    with pytest.raises(SystemExit):
+        main(["network", "step", f"--degree={text}"])
+    assert f"such as 3,9; got {text!r}" in capsys.readouterr().err
+
+
 def test_unknown_part_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["network", "fly"])

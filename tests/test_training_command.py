@@ -46,6 +46,15 @@ def test_another_spelling_is_refused_before_any_work(kind, capsys):
         assert "such as bernstein:9" in said
 
 
+@pytest.mark.parametrize("words", [["bench", "--sizes"], ["higgs", "--size"]])
+def test_sizes_are_layers_and_neurons(words, capsys):
+    assert cli.parser().parse_args([*words, "15x16"])
+    for size in ("15", "0x16", "5-16", "5x"):
+        with pytest.raises(SystemExit):
+            cli.parser().parse_args([*words, size])
+        assert f"such as 5x32, got {size!r}" in capsys.readouterr().err
+
+
 def test_the_table_has_the_best_epoch_of_each(events, monkeypatch, capsys):
     """One seed takes 4, 2, 6 ms, three seeds three times as long."""
 

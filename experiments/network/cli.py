@@ -53,7 +53,12 @@ def _kind(kinds, name, run, *, depth=None, width="256", degrees):
 
 
 def _numbers(text: str) -> list[int]:
-    return [int(word) for word in text.split(",")]
+    words = text.split(",")
+    if not all(word.isdecimal() and int(word) for word in words):
+        raise argparse.ArgumentTypeError(
+            f"must be whole numbers from 1 on, separated by commas, such as 3,9; got {text!r}"
+        )
+    return [int(word) for word in words]
 
 
 def _gpu(options) -> int:

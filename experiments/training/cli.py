@@ -28,7 +28,10 @@ def parser() -> argparse.ArgumentParser:
     )
     kinds = top.add_subparsers(required=True, metavar="{bench,torch,higgs,kills}")
     bench = _kind(kinds, "bench", _bench)
-    bench.add_argument("--sizes", type=_words, default="5x16,5x32,5x128,15x16")
+    sizes = "5x16,5x32,5x128,15x16"
+    bench.add_argument(
+        "--sizes", type=_sizes, default=sizes, help=f"layers x neurons ({sizes})"
+    )
     _activation(bench)
     bench.add_argument("--rounds", type=int, default=15, help="best of so many (15)")
     torch = _kind(kinds, "torch", _torch, size="5x32", epochs=15)
@@ -46,7 +49,9 @@ def _kind(kinds, name, run, *, size=None, epochs=None):
     part = kinds.add_parser(name)
     part.add_argument("--data", default="higgs", help="as for jb.data.load (higgs)")
     if size:
-        part.add_argument("--size", default=size, help=f"layers x neurons ({size})")
+        part.add_argument(
+            "--size", type=_size, default=size, help=f"layers x neurons ({size})"
+        )
         part.add_argument("--epochs", type=int, default=epochs, help=f"({epochs})")
         part.add_argument("--seeds", type=int, default=3, help="how many (3)")
     part.set_defaults(run=run)
@@ -74,6 +79,18 @@ def _activations(text: str) -> list[str]:
                 "the degree N, such as bernstein:9"
             )
     return _words(text)
+
+
+def _sizes(text: str) -> list[str]:
+    return list(map(_size, _words(text)))
+
+
+def _size(text: str) -> str:
+    if not re.fullmatch(r"[1-9]\d*x[1-9]\d*", text):
+        raise argparse.ArgumentTypeError(
+            f"must be layers x neurons, such as 5x32, got {text!r}"
+        )
+    return text
 
 
 def _words(text: str) -> list[str]:

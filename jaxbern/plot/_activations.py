@@ -130,7 +130,7 @@ def spread(count: int, most: int) -> list[int]:
     ([0, 1, 2, 3], [0, 50, 99, 149])
     """
     if most < 1:
-        raise ValueError(f"at least one must be drawn, got {most}")
+        raise ValueError(f"rows and neurons to draw must be at least 1, got {most}")
     return np.linspace(0, count - 1, min(count, most)).round().astype(int).tolist()
 
 

@@ -76,8 +76,8 @@ def _checked(X: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
             f"{list(labels.shape)}"
         )
     whole = labels.astype(np.int64)
-    if (whole != labels).any() or (whole < 0).any():
-        raise ValueError("y must hold classes 0, 1, ..., got other numbers")
+    if (wrong := (whole != labels) | (whole < 0)).any():
+        raise ValueError(f"y must hold the classes 0, 1, ..., got {labels[wrong][0]}")
     return points, whole
 
 
