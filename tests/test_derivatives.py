@@ -127,12 +127,17 @@ def test_hessian_and_every_nesting_agree(implementation):
     def reference(x, coeffs):
         return jnp.sum(jnp.sin(textbook(x, coeffs)))
 
+    @quickly
+    def nestings(x, coeffs):
+        modes = (jax.jacfwd, jax.jacrev)
+        return [
+            outer(inner(energy, argnums=(0, 1)), argnums=(0, 1))(x, coeffs)
+            for outer, inner in itertools.product(modes, repeat=2)
+        ]
+
     want = quickly(jax.hessian(reference, argnums=(0, 1)))(x, coeffs)
-    for outer in (jax.jacfwd, jax.jacrev):
-        for inner in (jax.jacfwd, jax.jacrev):
-            nested = outer(inner(energy, argnums=(0, 1)), argnums=(0, 1))
-            got = quickly(nested)(x, coeffs)
-            chex.assert_trees_all_close(got, want, rtol=1e-4, atol=1e-5)
+    for got in nestings(x, coeffs):
+        chex.assert_trees_all_close(got, want, rtol=1e-4, atol=1e-5)
 
 
 @each_implementation
