@@ -97,6 +97,10 @@ NETWORKS = (
         p.JAXBERN, "jax", "2 hidden layers, BatchNorm, Bernstein", on_jax.bernstein_network
     ),
     Candidate(
+        p.JAXBERN, "jax", "2 hidden layers, Bernstein", on_jax.plain_bernstein_network,
+        "jaxbern, no BatchNorm",
+    ),
+    Candidate(
         p.JAXBERN, "jax", "2 hidden layers, BatchNorm, ReLU", on_jax.relu_network,
         "ReLU in JAX",
     ),

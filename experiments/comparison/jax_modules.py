@@ -43,12 +43,18 @@ class Bernsteins(nnx.Module):
 class Network(nnx.Module):
     """Two hidden layers: ``Linear``, ``BatchNorm`` without parameters, activation."""
 
-    def __init__(self, features: int, outputs: int, width: int, act, rngs: nnx.Rngs):
+    def __init__(self, features, outputs, width: int, act, rngs, *, normalise=True):
         """``act(width)`` makes an activation."""
-        norm = {"use_scale": False, "use_bias": False, "momentum": 0.9}
+
+        def norm():
+            if not normalise:
+                return lambda x: x
+            options = {"use_scale": False, "use_bias": False, "momentum": 0.9}
+            return nnx.BatchNorm(width, rngs=rngs, **options)
+
         self.first = nnx.Linear(features, width, rngs=rngs)
         self.second = nnx.Linear(width, width, rngs=rngs)
-        self.norms = nnx.List([nnx.BatchNorm(width, rngs=rngs, **norm) for _ in "12"])
+        self.norms = nnx.List([norm() for _ in "12"])
         self.acts = nnx.List([act(width) for _ in "12"])
         self.last = nnx.Linear(width, outputs, rngs=rngs)
 
@@ -90,13 +96,17 @@ def kan_chebyshev(width: int, seed: int):
     return ChebyshevLayer(width, width, D=DEGREE + 1, seed=seed)
 
 
-def bernstein_network(features: int, outputs: int, width: int, seed: int):
+def bernstein_network(features: int, outputs: int, width: int, seed: int, **options):
     rngs = nnx.Rngs(seed)
 
     def act(width):
         return jb.BernsteinAct(width, DEGREE, rngs=rngs)
 
-    return Network(features, outputs, width, act, rngs)
+    return Network(features, outputs, width, act, rngs, **options)
+
+
+def plain_bernstein_network(features: int, outputs: int, width: int, seed: int):
+    return bernstein_network(features, outputs, width, seed, normalise=False)
 
 
 def relu_network(features: int, outputs: int, width: int, seed: int):
