@@ -16,10 +16,14 @@ def x64():
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """An undisturbed sweep of ``sweep_cases``; its programs are kept for other files."""
+    """An undisturbed sweep of ``sweep_cases``; its programs are kept for other files.
+
+    It compiles or loads them itself, whatever this process had compiled before.
+    """
     from experiments.sweep import compiled
     from tests.sweep_cases import programs, sweep
 
+    jax.clear_caches()
     root = tmp_path_factory.mktemp("whole")
     with compiled.kept(programs(tmp_path_factory)):
         summary = sweep(root)
