@@ -30,7 +30,7 @@ class Block(NamedTuple):
 @contextlib.contextmanager
 def as_a_reader() -> Iterator[None]:
     """JAX's own defaults, but for what saves time: cheap keys, cheap compilation."""
-    before = jax.config.jax_disable_most_optimizations
+    before = jax.config.read("jax_disable_most_optimizations")
     jax.config.update("jax_disable_most_optimizations", True)
     try:
         with (
