@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import zlib
 from pathlib import Path
@@ -93,7 +94,7 @@ def test_ctrl_c_ends_after_the_epoch_and_a_second_sweep_goes_on(
     whole, tmp_path, log, capsys
 ):
     root = tmp_path / "store"
-    interrupt = once(tmp_path, lambda: os.kill(os.getpid(), signal.SIGINT))
+    interrupt = once(tmp_path, _interrupt_the_main_thread)
     with pytest.raises(KeyboardInterrupt):
         sweep(root, callbacks=[noting(log), interrupt, _patient(tmp_path)])
     assert "again to stop at once" in capsys.readouterr().err
@@ -101,6 +102,11 @@ def test_ctrl_c_ends_after_the_epoch_and_a_second_sweep_goes_on(
     sweep(root, callbacks=[noting(log)])
     assert seen(log)[2:4] == [f"{FIRST.name} {epoch}" for epoch in (2, 3)]
     assert histories(root) == histories(whole)
+
+
+def _interrupt_the_main_thread():
+    """Given to the process, another thread may get it, and the main one a second later."""
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
 
 def _patient(tmp_path):
