@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import jaxbern as jb
 from tests import oracle
 from tests.implementations import IMPLEMENTATIONS
-from tests.quick import quickly
+from tests.quick import FULLY, quickly
 
 EPS = float(np.finfo(np.float32).eps)
 TINY = float(np.finfo(np.float32).tiny)
@@ -27,7 +27,9 @@ def value_and_gradients(x, coeffs, dy, interval, implementation):
 
 
 # XLA's own code as users get it; interpreted kernels are the same without optimisation.
-optimised = jax.jit(value_and_gradients, static_argnames="implementation")
+optimised = jax.jit(
+    value_and_gradients, static_argnames="implementation", compiler_options=FULLY
+)
 interpreted = quickly(value_and_gradients, static_argnames="implementation")
 
 

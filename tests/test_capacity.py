@@ -90,7 +90,9 @@ def alone(outcome, network, **options):
     runs = outcome.runs[few]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "jit", quickly)
-        return training.train(outcome.task, network, runs, points, SMALL, **options)
+        return training.compiled(
+            outcome.task, network, runs, points, SMALL, **options
+        )()
 
 
 def test_training_lowers_the_error_and_does_not_depend_on_company(outcomes):

@@ -225,6 +225,8 @@ def test_the_command_writes_what_it_prints(
 def test_what_cannot_work_is_refused(capsys):
     assert command.main(["--seeds", "0"]) == 2
     assert "--seeds must be at least 1, got 0" in capsys.readouterr().err
+    assert command.main(["--rows", "63"]) == 2
+    assert "--rows must be at least 64, got 63" in capsys.readouterr().err
 
 
 def usable_or_skip(candidate: Candidate) -> None:

@@ -4,8 +4,8 @@ import argparse
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from experiments.capacity.progress import progress
 from experiments.capacity.tasks import QUICK, TASKS, Budget
+from experiments.progress import progress
 
 _DESCRIPTION = """\
 XOR, two moons, sinusoidal bands, a damped oscillator and a Gaussian sine, learned by one

@@ -16,7 +16,7 @@ from experiments.capacity.results import (
     rows,
 )
 from experiments.capacity.tasks import FASTER, HELD_OUT, INTERVAL, Budget, Task
-from experiments.capacity.text import Lines, csv_text, table
+from experiments.text import Lines, csv_text, table
 
 
 def write(outcomes: list[Outcome], out: Path, budget: Budget) -> list[Path]:

@@ -87,19 +87,6 @@ def _draw(task: Task, run: Run) -> Points:
     return Points(*(a if a.dtype == np.int32 else np.float32(a) for a in arrays))
 
 
-def train(
-    task: Task,
-    network: Network,
-    runs: list[Run],
-    points: Points,
-    budget: Budget,
-    *,
-    batchnorm: bool = False,
-) -> Trained:
-    """Train all runs at once."""
-    return compiled(task, network, runs, points, budget, batchnorm=batchnorm)()
-
-
 def compiled(
     task: Task,
     network: Network,

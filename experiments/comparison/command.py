@@ -35,7 +35,10 @@ class Setup:
     learning_rates: tuple[float, ...] = (1e-3, 1e-2)
 
 
-QUICK = Setup(rows=64, width=8, repeats=2, seeds=1, steps=40, learning_rates=(1e-2,))
+FEWEST_ROWS = 64  # that leave something to learn and to hold out of every task
+QUICK = Setup(
+    rows=FEWEST_ROWS, width=8, repeats=2, seeds=1, steps=40, learning_rates=(1e-2,)
+)
 
 
 def main(argv: list[str]) -> int:
@@ -47,8 +50,8 @@ def main(argv: list[str]) -> int:
         if (value := getattr(options, name)) is not None
     }
     for name, value in given.items():
-        if value < 1:
-            print(f"--{name} must be at least 1, got {value}", file=sys.stderr)
+        if value < (least := FEWEST_ROWS if name == "rows" else 1):
+            print(f"--{name} must be at least {least}, got {value}", file=sys.stderr)
             return 2
     base = QUICK if options.quick else Setup()
     setup = dataclasses.replace(base, **given)
@@ -60,7 +63,6 @@ def main(argv: list[str]) -> int:
 def run(out: Path, setup: Setup) -> str:
     """Measure what is here, write it to ``out``; the text of ``comparison.md``."""
     # Imported here: help must not wait for JAX.
-    from experiments.capacity.progress import progress
     from experiments.comparison import (
         candidates,
         layers,
@@ -69,6 +71,7 @@ def run(out: Path, setup: Setup) -> str:
         tasks,
         training,
     )
+    from experiments.progress import progress
 
     missing = packages.missing()
     threads = report.available_threads()

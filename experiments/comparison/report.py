@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.capacity.text import Lines, csv_text, table
 from experiments.comparison import packages
 from experiments.comparison.layers import Measured
 from experiments.comparison.tasks import Task
 from experiments.comparison.training import Trained
 from experiments.sweep.environment import environment
+from experiments.text import Lines, csv_text, table
 
 UNIT = packages.JAXBERN.name  # of the ratios
 TITLES = {

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.capacity.progress import progress
+from experiments.progress import progress
 from experiments.report.text import comma_separated, markdown
 from experiments.sensitivity import figure, tables
 from experiments.sensitivity.analysis import Compared, compare

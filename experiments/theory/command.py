@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from experiments.capacity.progress import progress
+from experiments.progress import progress
 
 _DESCRIPTION = """\
 (a) the degree of a deep Bernstein network, in exact arithmetic; (b) errors of small fitted

@@ -98,11 +98,11 @@ def deepen(layers: list[Any], x: jax.Array) -> list[Any]:
         return [*hidden, new, last]
     # Brought well inside of the interval, and back by the polynomial, a straight line.
     low, high = jnp.min(h, axis=0), jnp.max(h, axis=0)
-    middle, half = (low + high) / 2, jnp.maximum(high - low, 1e-6) / (UPPER - LOWER)
-    shrunk = INSIDE / half
-    weights = jnp.concatenate([jnp.diag(shrunk), (-shrunk * middle)[None]])
+    middle = (low + high) / 2
+    scale = INSIDE * (UPPER - LOWER) / jnp.maximum(high - low, 1e-6)
+    weights = jnp.concatenate([jnp.diag(scale), (-scale * middle)[None]])
     line = jnp.linspace(LOWER, UPPER, layers[0]["coeffs"].shape[1])
-    coeffs = middle[:, None] + line[None] / shrunk[:, None]
+    coeffs = middle[:, None] + line[None] / scale[:, None]
     return [*hidden, {"weights": weights, "coeffs": coeffs}, last]
 
 

@@ -1,6 +1,6 @@
 """What the errors of (b) show, in words; what can be counted is counted."""
 
-from experiments.theory.rate import Row
+from experiments.theory.rate import Row, network_name
 
 _TEXT = """\
 What this shows, and what not:
@@ -29,7 +29,7 @@ def lessons(rows: list[Row]) -> str:
 
 def _above(rows: list[Row]) -> str:
     above = [
-        f"{_kind(row)} with L = {row.depth} on the {row.target} target "
+        f"{network_name(row.degree)} with L = {row.depth} on the {row.target} target "
         f"({row.best / row.bound:.2g} times)"
         for row in rows
         if row.best > row.bound
@@ -44,7 +44,11 @@ def _gains(rows: list[Row]) -> str:
     first, last = min(row.depth for row in rows), max(row.depth for row in rows)
     sentences = []
     for target in dict.fromkeys(row.target for row in rows):
-        best = {(_kind(r), r.depth): r.best for r in rows if r.target == target}
+        best = {
+            (network_name(r.degree), r.depth): r.best
+            for r in rows
+            if r.target == target
+        }
         kinds = dict.fromkeys(kind for kind, _ in best)
         falls = [f"{kind} {best[kind, first] / best[kind, last]:.2g}" for kind in kinds]
         sentences.append(f"{target}: {', '.join(falls)}")
@@ -52,7 +56,3 @@ def _gains(rows: list[Row]) -> str:
         f"From L = {first} to L = {last} the best error falls by these factors. "
         f"{'; '.join(sentences)}."
     )
-
-
-def _kind(row: Row) -> str:
-    return "ReLU" if row.degree is None else f"DBN n={row.degree}"

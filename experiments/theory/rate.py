@@ -76,7 +76,7 @@ def measure(effort: Effort, done: Callable[[str], None] = lambda what: None):
             iterations=effort.iterations,
             shallower=fitted.get((depth - 1, degree)),
         )
-        done(f"{'ReLU' if degree is None else f'DBN n={degree}'}, L={depth}")
+        done(f"{network_name(degree)}, L={depth}")
     return [
         _trained(effort, kind, fitted[kind], k)
         for k in range(len(TARGETS))
@@ -107,6 +107,11 @@ def _trained(effort: Effort, kind, fitted: fitting.Fitted, k: int) -> Trained:
     )
     layers = jax.tree.map(lambda a: a[k, best], fitted.parameters)
     return Trained(row, layers)
+
+
+def network_name(degree: int | None) -> str:
+    """As tables and texts have it."""
+    return "ReLU" if degree is None else f"DBN n={degree}"
 
 
 def limited(row: Row) -> str:

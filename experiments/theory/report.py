@@ -3,7 +3,7 @@
 import dataclasses
 from pathlib import Path
 
-from experiments.capacity.text import Lines, csv_text, table
+from experiments.text import Lines, csv_text, table
 from experiments.theory import bounds, degree, rate, stability
 from experiments.theory.fitting import LOWER, UPPER
 from experiments.theory.lessons import lessons
@@ -105,7 +105,7 @@ def rate_table(rows: list[rate.Row]) -> str:
         lines.append(
             (
                 row.target,
-                f"DBN n={row.degree}" if dbn else "ReLU",
+                rate.network_name(row.degree),
                 str(row.depth),
                 str(row.degree**row.depth) if row.degree is not None else "",
                 str(row.parameters),

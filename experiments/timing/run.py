@@ -6,8 +6,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.capacity.progress import progress
 from experiments.gpu import targets as gpus
+from experiments.progress import progress
 from experiments.report.groups import RELU, Group
 from experiments.report.text import comma_separated, markdown
 from experiments.sweep import grid, order
