@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxbern import _arguments, _dispatch
+from jaxbern import _arguments, _dispatch, _tails
 from jaxbern.kernels import primitives
 
 
@@ -14,6 +14,7 @@ def bernstein(
     *,
     lower: ArrayLike = -3.0,
     upper: ArrayLike = 3.0,
+    outside: str = "clamp",
     implementation: str | None = None,
 ) -> jax.Array:
     r"""Evaluate a Bernstein polynomial for each neuron, elementwise.
@@ -22,7 +23,8 @@ def bernstein(
               \frac{(x-l)^k (u-x)^{n-k}}{(u-l)^n}, \qquad x \text{ clamped to } [l, u].
 
     Outside the interval the value is that of the nearer end point and the gradient in
-    ``x`` is zero; at an end point it is the derivative from inside. NaN gives NaN. Every
+    ``x`` is zero; with ``outside="linear"`` it follows the tangent of that end point. At an
+    end point the gradient is the derivative from inside. NaN gives NaN. Every
     JAX transform applies, at every order, in ``x``, ``coeffs``, ``lower`` and ``upper``; the
     backward pass keeps ``x`` and ``coeffs`` only.
 
@@ -31,6 +33,8 @@ def bernstein(
       coeffs: ``[W, n+1]``, one polynomial per neuron, or ``[n+1]``, one for all.
       lower: left end of the interval, a scalar or ``[W]``.
       upper: right end, a scalar or ``[W]``; must be greater than ``lower``.
+      outside: ``"clamp"``, constant beyond the interval, or ``"linear"``, straight lines
+        ``B(end) + B'(end) (x - end)``, so that value and slope are continuous.
       implementation: ``"xla"``, ``"pallas"``, ``"triton"``, or ``None`` for the best available.
 
     Returns:
@@ -48,11 +52,15 @@ def bernstein(
 
     Reference: H. Khedr and Y. Shoukry, *DeepBern-Nets*, 2024.
     """
+    _tails.check(outside)
     x = _arguments.floating("x", x)
     coeffs = _arguments.by_degree(x, coeffs)
     ends = _arguments.interval(lower, upper, x.shape, coeffs.dtype)
     chosen = _dispatch.requested(implementation)
-    return primitives.evaluate(x, coeffs, *ends, implementation=chosen)
+    y = primitives.evaluate(x, coeffs, *ends, implementation=chosen)
+    if outside == "linear":
+        y = y + _tails.tails(x, coeffs, *ends).astype(y.dtype)
+    return y
 
 
 def bernstein_norm(
@@ -65,6 +73,7 @@ def bernstein_norm(
     residual: ArrayLike | None = None,
     lower: ArrayLike = -3.0,
     upper: ArrayLike = 3.0,
+    outside: str = "clamp",
     implementation: str | None = None,
 ) -> jax.Array:
     r"""Normalise with given statistics, activate, add the skip: one operation.
@@ -89,6 +98,7 @@ def bernstein_norm(
       residual: added to the result; of the shape and dtype of ``z``.
       lower: left end of the interval for the normalised value, a scalar or ``[W]``.
       upper: right end.
+      outside: as for :func:`bernstein`.
       implementation: as for :func:`bernstein`.
 
     Returns:
@@ -103,6 +113,7 @@ def bernstein_norm(
       >>> y.round().astype(int).tolist()
       [[1, 9], [5, 31]]
     """
+    _tails.check(outside)
     z = _arguments.floating("z", z)
     coeffs = _arguments.by_degree(z, coeffs)
     mean, var = (
@@ -110,10 +121,13 @@ def bernstein_norm(
         for name, value in (("mean", mean), ("var", var))
     )
     deviation = jnp.sqrt(var + eps)
-    ends = (
+    ends = [
         mean + end * deviation
         for end in _arguments.interval(lower, upper, z.shape, coeffs.dtype)
-    )
+    ]
     skip = [] if residual is None else [_arguments.like(z, "residual", residual)]
     chosen = _dispatch.requested(implementation)
-    return primitives.evaluate(z, coeffs, *ends, *skip, implementation=chosen)
+    y = primitives.evaluate(z, coeffs, *ends, *skip, implementation=chosen)
+    if outside == "linear":
+        y = y + _tails.tails(z, coeffs, *ends).astype(y.dtype)
+    return y
