@@ -72,7 +72,9 @@ class BernsteinAct(nnx.Module):
         """
         if not isinstance(features, int) or features < 1:
             raise ValueError(f"features must be an int of at least 1, got {features!r}")
-        config = core.LayerConfig(degree, lower, upper, monotone, domain)
+        config = core.LayerConfig(
+            degree, lower, upper, monotone, domain, param_dtype=param_dtype
+        )
         self.features = features
         self.config = nnx.static(config)
         self.momentum, self.epsilon = momentum, epsilon

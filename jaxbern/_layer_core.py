@@ -5,10 +5,11 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from jaxbern import initializers
+from jaxbern._arguments import arithmetic
+from jaxbern._interval import checked_interval
 
 Domain = Literal["fixed", "learned", "batch"]
 _DOMAINS = ("fixed", "learned", "batch")
@@ -26,6 +27,7 @@ class LayerConfig:
     upper: ArrayLike = 3.0
     monotone: bool = False
     domain: Domain = "fixed"
+    param_dtype: DTypeLike = "float32"
 
     def __post_init__(self):
         """Refuse what cannot work before any array is made."""
@@ -38,15 +40,14 @@ class LayerConfig:
                 f"domain must be one of {', '.join(map(repr, _DOMAINS))}, "
                 f"got {self.domain!r}"
             )
-        for name in ("lower", "upper"):
+        # Rounded here, once: the numbers that are shown are those that are computed with.
+        dtype = jax.dtypes.canonicalize_dtype(arithmetic(self.param_dtype))
+        object.__setattr__(self, "param_dtype", jnp.dtype(self.param_dtype).name)
+        ends = checked_interval(self.lower, self.upper, dtype)
+        for name, end in zip(("lower", "upper"), ends, strict=True):
             # Floats or tuples, so that the configuration can be compared and hashed.
-            end = np.asarray(getattr(self, name), float).tolist()
-            object.__setattr__(self, name, end if np.ndim(end) == 0 else tuple(end))
-        if not np.all(np.asarray(self.lower) < np.asarray(self.upper)):
-            raise ValueError(
-                "lower must be less than upper, as in lower=-3.0, upper=3.0; "
-                f"got lower={self.lower}, upper={self.upper}"
-            )
+            plain = end.tolist()
+            object.__setattr__(self, name, tuple(plain) if end.ndim else plain)
 
     def init_coeffs(
         self,

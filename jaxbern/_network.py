@@ -76,13 +76,19 @@ class NetworkConfig:
             if not jnp.issubdtype(value, jnp.floating):
                 raise ValueError(f"{name} must be floating point, got {value!r}")
             object.__setattr__(self, name, jnp.dtype(value).name)
-        _ = self.layer  # checks degree and interval
+        layer = self.layer  # checks degree and interval, and rounds its ends
+        object.__setattr__(self, "lower", layer.lower)
+        object.__setattr__(self, "upper", layer.upper)
 
     @property
     def layer(self) -> _layer_core.LayerConfig:
         """The activation's own options."""
         return _layer_core.LayerConfig(
-            self.degree, self.lower, self.upper, self.monotone
+            self.degree,
+            self.lower,
+            self.upper,
+            self.monotone,
+            param_dtype=self.param_dtype,
         )
 
     def to_dict(self) -> dict[str, Any]:

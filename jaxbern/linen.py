@@ -46,7 +46,12 @@ class BernsteinAct(linen.Module):
     ) -> jax.Array:
         """Apply each neuron's polynomial to ``x [..., features]``."""
         config = core.LayerConfig(
-            self.degree, self.lower, self.upper, self.monotone, self.domain
+            self.degree,
+            self.lower,
+            self.upper,
+            self.monotone,
+            self.domain,
+            param_dtype=self.param_dtype,
         )
         x = jnp.asarray(x) if self.dtype is None else jnp.asarray(x).astype(self.dtype)
         features = x.shape[-1]

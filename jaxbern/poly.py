@@ -24,6 +24,8 @@ import numpy as np
 from jax import lax
 from jax.typing import ArrayLike
 
+from jaxbern._interval import checked_interval
+
 __all__ = ["basis", "derivative", "elevate", "from_function", "restrict", "to_power"]
 
 
@@ -261,12 +263,7 @@ def _natural(value, name):
 
 def _interval(lower, upper, dtype):
     if not any(isinstance(end, jax.core.Tracer) for end in (lower, upper)):
-        lower, upper = np.asarray(lower, dtype), np.asarray(upper, dtype)
-        if not np.all((-np.inf < lower) & (lower < upper) & (upper < np.inf)):
-            raise ValueError(
-                "lower must be less than upper and both finite, as in lower=-3.0, "
-                f"upper=3.0; got lower={lower}, upper={upper}"
-            )
+        return checked_interval(lower, upper, dtype)
     return lower, upper
 
 
