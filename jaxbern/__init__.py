@@ -6,15 +6,15 @@ from types import ModuleType
 from jaxbern import initializers as initializers
 from jaxbern import linen as linen
 from jaxbern import poly as poly
-from jaxbern._dispatch import explain as explain
-from jaxbern._dispatch import implementation as implementation
-from jaxbern._layer import BernsteinAct as BernsteinAct
-from jaxbern._mlp import MLP as MLP
-from jaxbern._operator import bernstein as bernstein
-from jaxbern._operator import bernstein_norm as bernstein_norm
-from jaxbern._saturation import saturation as saturation
 from jaxbern._version import __version__ as __version__
 from jaxbern.kernels.autotune import autotune as autotune
+from jaxbern.nn._act import BernsteinAct as BernsteinAct
+from jaxbern.nn._mlp import MLP as MLP
+from jaxbern.nn._saturation import saturation as saturation
+from jaxbern.op._dispatch import explain as explain
+from jaxbern.op._dispatch import implementation as implementation
+from jaxbern.op._operator import bernstein as bernstein
+from jaxbern.op._operator import bernstein_norm as bernstein_norm
 
 # Imported when they are first used: a user of the activation alone does not wait.
 _ON_DEMAND = ("certify", "data", "metrics", "optim", "plot", "train")

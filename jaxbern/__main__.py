@@ -19,7 +19,7 @@ def main(argv: list[str] | None = None) -> int:
     if argv != ["doctor"]:
         print(f"no such command: {' '.join(argv)}\n\n{USAGE}", file=sys.stderr)
         return 2
-    from jaxbern import _doctor
+    from jaxbern.doctor import _doctor
 
     return _doctor.run()
 

@@ -5,10 +5,10 @@ import jax.numpy as jnp
 from flax import linen
 from jax.typing import ArrayLike, DTypeLike
 
-from jaxbern import _layer_core as core
-from jaxbern._operator import bernstein
-from jaxbern._saturation import saturation
 from jaxbern.initializers import Initializer
+from jaxbern.nn import _act_core as core
+from jaxbern.nn._saturation import saturation
+from jaxbern.op._operator import bernstein
 
 
 class BernsteinAct(linen.Module):

@@ -21,7 +21,7 @@ def whole(tmp_path_factory):
     It compiles or loads them itself, whatever this process had compiled before.
     """
     from experiments.sweep import compiled
-    from tests.sweep_cases import programs, sweep
+    from tests.experiments.sweep_cases import programs, sweep
 
     jax.clear_caches()
     root = tmp_path_factory.mktemp("whole")

@@ -5,7 +5,7 @@ import dataclasses
 from experiments.gpu import targets, traffic
 from experiments.gpu.compile import compile_for
 from experiments.network import step
-from jaxbern._network import NetworkConfig
+from jaxbern.nn._network import NetworkConfig
 
 GIB = 2**30
 

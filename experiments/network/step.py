@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from jaxbern import _network
-from jaxbern._network import NetworkConfig
+from jaxbern.nn import _network
+from jaxbern.nn._network import NetworkConfig
 
 HIGGS_FEATURES = 28
 

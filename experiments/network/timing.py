@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import jax
 
 from experiments.network import step
-from jaxbern._network import NetworkConfig
+from jaxbern.nn._network import NetworkConfig
 
 
 def steps(

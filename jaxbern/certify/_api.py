@@ -9,16 +9,16 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxbern import _network
-from jaxbern._arguments import arithmetic
-from jaxbern._layer import BernsteinAct
-from jaxbern._mlp import MLP
-from jaxbern._network import NetworkConfig
 from jaxbern.certify import _arguments, _bernstein, _lipschitz, _propagate
 from jaxbern.certify._layers import fold
 from jaxbern.certify._lines import heights
 from jaxbern.certify._rounding import Bounds, largest
-from jaxbern.certify._split import split
+from jaxbern.certify._split_boxes import split
+from jaxbern.nn import _network
+from jaxbern.nn._act import BernsteinAct
+from jaxbern.nn._mlp import MLP
+from jaxbern.nn._network import NetworkConfig
+from jaxbern.op._operator_arguments import arithmetic
 
 # So many boxes at a time: the affine method keeps matrices [2W, W] for each.
 _AT_ONCE = 64

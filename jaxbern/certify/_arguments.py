@@ -7,10 +7,10 @@ import numpy as np
 from flax import nnx
 from jax.typing import ArrayLike
 
-from jaxbern._arguments import arithmetic, floating
-from jaxbern._layer import BernsteinAct
-from jaxbern._mlp import MLP
 from jaxbern.certify._rounding import Bounds
+from jaxbern.nn._act import BernsteinAct
+from jaxbern.nn._mlp import MLP
+from jaxbern.op._operator_arguments import arithmetic, floating
 
 _MOST_SPLITS = 16
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbern._network import NetworkConfig
 from jaxbern.certify._rounding import Bounds, centred, gamma, known, size
+from jaxbern.nn._network import NetworkConfig
 
 
 class Layer(NamedTuple):

@@ -8,11 +8,11 @@ norm of the Jacobian is a Lipschitz constant, also across the kinks of the activ
 import jax
 import jax.numpy as jnp
 
-from jaxbern._network import NetworkConfig
 from jaxbern.certify import _activation, _propagate
 from jaxbern.certify._layers import Layer, Network, matmul, terms
 from jaxbern.certify._norms import upper_norm
 from jaxbern.certify._rounding import Bounds, centred, gamma, largest, size
+from jaxbern.nn._network import NetworkConfig
 
 
 def lipschitz(

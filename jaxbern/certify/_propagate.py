@@ -19,7 +19,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbern._network import NetworkConfig
 from jaxbern.certify import _activation
 from jaxbern.certify._bernstein import Points
 from jaxbern.certify._layers import Layer, Network, matmul, terms, through
@@ -34,6 +33,7 @@ from jaxbern.certify._rounding import (
     largest,
     size,
 )
+from jaxbern.nn._network import NetworkConfig
 
 
 class Relaxed(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbern.data import _fixed
+from jaxbern.data import _fixed_decimals
 from jaxbern.data._errors import DataError
 from jaxbern.data._formats import Text, fill, open_text
 from jaxbern.data._optional import optional
@@ -83,7 +83,7 @@ class _Blocks:
     def prepare(self) -> None:
         """What a thread does first."""
         self._own.buffer = bytearray(self._size)
-        self._own.parser = _fixed.Parser(self._fields, self._size)
+        self._own.parser = _fixed_decimals.Parser(self._fields, self._size)
 
     def next(self, turn: threading.Event, following: threading.Event) -> _Block | None:
         """Unpack the next block when it is time to, then parse it; nothing at the end."""

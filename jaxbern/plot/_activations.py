@@ -8,7 +8,7 @@ from flax import nnx
 from numpy.typing import ArrayLike
 
 from jaxbern.plot import _canvas
-from jaxbern.plot._layers import Layer, layers
+from jaxbern.plot._plotted_layers import Layer, layers
 
 _BEYOND = 0.12  # how much is shown beyond the interval, in lengths of it
 _FARTHEST = 0.5  # how much at most, where inputs go beyond

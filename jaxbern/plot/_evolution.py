@@ -8,7 +8,7 @@ from flax import nnx
 
 from jaxbern.plot import _canvas
 from jaxbern.plot._activations import curve, spread
-from jaxbern.plot._layers import Layer, layers
+from jaxbern.plot._plotted_layers import Layer, layers
 
 
 def activation_evolution(

@@ -7,7 +7,7 @@ import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxbern._network import NetworkConfig
+from jaxbern.nn._network import NetworkConfig
 
 _LARGEST_SEED = 2**31 - 1
 

@@ -12,9 +12,10 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from jaxbern import _network, metrics, optim
-from jaxbern._hidden import Statistics
-from jaxbern._network import NetworkConfig
+from jaxbern import metrics, optim
+from jaxbern.nn import _network
+from jaxbern.nn._hidden import Statistics
+from jaxbern.nn._network import NetworkConfig
 from jaxbern.train import _stopping
 from jaxbern.train._config import TrainConfig
 from jaxbern.train._stopping import Stopping

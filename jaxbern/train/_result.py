@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from jaxbern._mlp import MLP
-from jaxbern._network import NetworkConfig
 from jaxbern.data import Split
+from jaxbern.nn._mlp import MLP
+from jaxbern.nn._network import NetworkConfig
 from jaxbern.train import _stopping
 from jaxbern.train._config import TrainConfig
 from jaxbern.train._learner import Network

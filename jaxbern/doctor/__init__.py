@@ -1,0 +1,1 @@
+"""``python -m jaxbern doctor``: a check of the installation."""

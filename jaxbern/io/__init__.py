@@ -1,0 +1,1 @@
+"""Model files: a network written to a file and read back."""

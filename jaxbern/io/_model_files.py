@@ -1,0 +1,137 @@
+"""A network on disk: what is written, and what is checked before it is believed.
+
+One ``.npz`` file or an orbax checkpoint; both hold a *header* in JSON (format, version,
+options) and the arrays under their names in the module, such as ``first.kernel``. Neither
+holds pickled objects: a file from a stranger may be refused, but runs nothing.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from jaxbern.io import _npz, _orbax
+from jaxbern.nn._mlp import MLP
+from jaxbern.nn._network import NetworkConfig
+
+FORMAT, VERSION = "jaxbern.MLP", 1
+
+
+class FileError(ValueError):
+    """A path holds no network, or a damaged one; the text says why."""
+
+
+def save(model: MLP, path: Path) -> None:
+    """Write the network; what is at ``path`` is replaced as a whole or left as it was."""
+    path = path.resolve()  # orbax asks for it, and a link stays a link
+    arrays = {name: np.asarray(v[...]) for name, v in _variables(model).items()}
+    _check_one_network(arrays, model.config)
+    # Orbax refuses empty arrays: the hidden layers of a network of depth 1.
+    arrays = {name: array for name, array in arrays.items() if array.size}
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "config": model.config.to_dict(),
+        "use_running_average": model.use_running_average,
+        "dtypes": {name: array.dtype.name for name, array in arrays.items()},
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    storage = _npz if path.suffix == ".npz" else _orbax
+    storage.write(path, header, arrays)
+
+
+def load(path: Path) -> MLP:
+    """The network that :func:`save` wrote, in the mode (train, eval) it was in."""
+    path = path.resolve()
+    with _refusing(path):
+        if not path.exists():
+            raise FileError("there is no such file or directory")
+        storage = _orbax if path.is_dir() else _npz
+        header = storage.read_header(path)
+        _check_header(header)
+        model = _without_arrays(NetworkConfig(**header["config"]))
+        model.use_running_average = bool(header["use_running_average"])
+        arrays = storage.read_arrays(path, header["dtypes"])
+        for name, variable in _variables(model).items():
+            expected = variable.get_value()
+            empty = np.zeros(expected.shape, expected.dtype)
+            array = arrays[name] if empty.size else empty
+            _check_array(name, array, expected.shape, header["dtypes"])
+            variable.set_value(jnp.asarray(array))
+    return model
+
+
+@contextlib.contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Say which path it was, whatever a reader says of bytes that may be anything."""
+    try:
+        yield
+    except PermissionError:
+        raise
+    except FileError as error:
+        raise FileError(f"cannot load {path}: {error}") from error.__cause__
+    except Exception as error:
+        said = (str(error).splitlines() or [""])[0][:200]
+        raise FileError(
+            f"cannot load {path}: it is damaged, or not a network that MLP.save wrote "
+            f"({type(error).__name__}: {said})"
+        ) from error
+
+
+def _variables(model: MLP) -> dict[str, nnx.Variable]:
+    """Parameters and running statistics by name."""
+    return {
+        ".".join(map(str, path)): node
+        for path, node in nnx.iter_graph(model)
+        if isinstance(node, nnx.Param | nnx.BatchStat)
+    }
+
+
+def _without_arrays(config: NetworkConfig) -> MLP:
+    """A model with shapes in place of arrays; a custom initialiser is not needed."""
+    options = config.to_dict() | {"init": jax.nn.initializers.zeros}
+    model = nnx.eval_shape(lambda: MLP(**options, rngs=nnx.Rngs(0)))
+    model.config = nnx.static(config)
+    return model
+
+
+def _check_one_network(arrays: dict[str, np.ndarray], config: NetworkConfig) -> None:
+    for name, variable in _variables(_without_arrays(config)).items():
+        shape = variable.get_value().shape
+        if arrays[name].shape != shape:
+            raise ValueError(
+                f"{name} should have shape {list(shape)} by the network's options, got "
+                f"{list(arrays[name].shape)}; of networks stacked by vmap save each alone"
+            )
+
+
+def _check_header(header: Any) -> None:
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise FileError("it is not a network that MLP.save wrote")
+    version = header["version"]
+    if version > VERSION:
+        raise FileError(
+            f"a newer jaxbern wrote it (format {version}, this one reads up to "
+            f"{VERSION}): pip install --upgrade jaxbern"
+        )
+    narrow = jnp.result_type(float) != jnp.float64
+    if narrow and "float64" in header["dtypes"].values():
+        raise FileError(
+            "its numbers are float64, which JAX holds only after "
+            'jax.config.update("jax_enable_x64", True)'
+        )
+
+
+def _check_array(name: str, array: np.ndarray, shape, dtypes: dict[str, str]) -> None:
+    dtype = dtypes.get(name, array.dtype.name)
+    same = array.shape == shape and array.dtype.name == dtype
+    if not same or not jnp.issubdtype(array.dtype, jnp.floating):
+        raise FileError(
+            f"by its header {name} is {dtype}{list(shape)} in floating point, but it "
+            f"holds {array.dtype}{list(array.shape)}"
+        )

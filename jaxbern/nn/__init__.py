@@ -1,0 +1,1 @@
+"""Layers and networks: the Flax activation and the network of the paper."""

@@ -1,0 +1,134 @@
+"""``BernsteinAct`` for ``flax.nnx``."""
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jax.typing import ArrayLike, DTypeLike
+
+from jaxbern.initializers import Initializer
+from jaxbern.nn import _act_core as core
+from jaxbern.nn._saturation import saturation
+from jaxbern.op._operator import bernstein
+
+
+class BernsteinAct(nnx.Module):
+    """A learnable activation: one Bernstein polynomial per neuron.
+
+    Stands where ``nnx.relu`` stood: input ``[..., features]``, output of the same shape and
+    dtype. Put a normalisation before it, so that most inputs fall in the interval.
+
+    >>> import jax.numpy as jnp, jaxbern as jb
+    >>> from flax import nnx
+    >>> act = jb.BernsteinAct(16, degree=9, rngs=nnx.Rngs(0))
+    >>> act(jnp.zeros((32, 16))).shape
+    (32, 16)
+
+    How often inputs leave the interval, per neuron, comes with any call and costs
+    nothing when it is not asked for:
+
+    >>> y, seen = nnx.capture(act, nnx.Intermediate)(jnp.full((32, 16), 4.0))
+    >>> float(seen["saturation"][0].mean())
+    1.0
+    """
+
+    def __init__(
+        self,
+        features: int,
+        degree: int,
+        *,
+        lower: ArrayLike = -3.0,
+        upper: ArrayLike = 3.0,
+        init: str | Initializer = "smooth",
+        monotone: bool = False,
+        domain: core.Domain = "fixed",
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        use_running_average: bool = False,
+        dtype: DTypeLike | None = None,
+        param_dtype: DTypeLike = jnp.float32,
+        implementation: str | None = None,
+        rngs: nnx.Rngs,
+    ):
+        """Create the layer.
+
+        Args:
+          features: width of the last axis of the input, one polynomial each.
+          degree: degree ``n`` of the polynomials, ``n + 1`` coefficients each.
+          lower: left end of the interval, a scalar or ``[features]``.
+          upper: right end of the interval.
+          init: name of an initialiser in ``jb.initializers``, or ``f(key, shape, dtype)``.
+          monotone: make every polynomial increasing: the first coefficient is free,
+            the increments are positive.
+          domain: ``"fixed"``; ``"learned"``: centre and half-width of the interval are
+            parameters; ``"batch"``: ``lower`` and ``upper`` count standard deviations around
+            the mean of the batch, in evaluation around the running mean.
+          momentum: of the running statistics of ``domain="batch"``, in Flax's sense.
+          epsilon: added to the variance there.
+          use_running_average: use the running statistics; ``model.eval()`` sets it.
+          dtype: dtype of input and output; that of the input if not given.
+          param_dtype: dtype of the parameters.
+          implementation: as for :func:`jaxbern.bernstein`.
+          rngs: where the initialiser's key comes from, stream ``params``.
+        """
+        if not isinstance(features, int) or features < 1:
+            raise ValueError(f"features must be an int of at least 1, got {features!r}")
+        config = core.LayerConfig(
+            degree, lower, upper, monotone, domain, param_dtype=param_dtype
+        )
+        self.features = features
+        self.config = nnx.static(config)
+        self.momentum, self.epsilon = momentum, epsilon
+        self.use_running_average = use_running_average
+        self.dtype = dtype
+        self.implementation = implementation
+        shape = (features, degree + 1)
+        self.coeffs = nnx.Param(
+            config.init_coeffs(init, rngs.params(), shape, param_dtype)
+        )
+        if domain == "learned":
+            center, half_width = config.init_interval(features, param_dtype)
+            self.center, self.half_width = nnx.Param(center), nnx.Param(half_width)
+        if domain == "batch":
+            self.mean = nnx.BatchStat(jnp.zeros(features, param_dtype))
+            self.var = nnx.BatchStat(jnp.ones(features, param_dtype))
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Apply each neuron's polynomial to ``x [..., features]``."""
+        if self.dtype is not None:
+            x = jnp.asarray(x).astype(self.dtype)
+        lower, upper = self._interval(x)
+        if hasattr(self, "__captures__"):  # inside nnx.capture
+            share = saturation(x, lower=lower, upper=upper)
+            self.sow(nnx.Intermediate, "saturation", share)
+        return bernstein(
+            x,
+            self.coefficients,
+            lower=lower,
+            upper=upper,
+            implementation=self.implementation,
+        )
+
+    @property
+    def coefficients(self) -> jax.Array:
+        """The Bernstein coefficients ``[features, n+1]`` in use."""
+        return self.config.coefficients(self.coeffs[...])
+
+    @property
+    def interval(self) -> tuple[ArrayLike, ArrayLike]:
+        """The ends of the interval in use in evaluation, scalars or ``[features]``."""
+        if self.config.domain == "learned":
+            return core.learned_interval(self.center[...], self.half_width[...])
+        if self.config.domain == "batch":
+            return self.config.interval_from_statistics(
+                self.mean[...], self.var[...], self.epsilon
+            )
+        return self.config.lower, self.config.upper
+
+    def _interval(self, x: jax.Array) -> tuple[ArrayLike, ArrayLike]:
+        if self.config.domain != "batch" or self.use_running_average:
+            return self.interval
+        mean, var = core.batch_statistics(x, self.mean.dtype)
+        for running, batch in ((self.mean, mean), (self.var, var)):
+            kept = self.momentum * running[...] + (1 - self.momentum) * batch
+            running[...] = jax.lax.stop_gradient(kept)
+        return self.config.interval_from_statistics(mean, var, self.epsilon)

@@ -1,0 +1,137 @@
+"""What follows the matrix product in a hidden layer: normalise, activate, add the skip.
+
+One function for every activation, so that a comparison between two is one of these and
+nothing else. In its *lean* form the backward pass keeps ``z``, the matrix product, and
+statistics per neuron; all else is computed again, which costs arithmetic where memory
+is the limit. In its *standard* form JAX keeps what it needs of separate operations.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbern.nn._batch_statistics import KEPT, batch_statistics
+from jaxbern.nn._saturation import saturation
+from jaxbern.op._operator import bernstein, bernstein_norm
+from jaxbern.op._operator_arguments import arithmetic
+
+BERNSTEIN = "bernstein"
+FIXED: dict[str, Callable] = {
+    "relu": jax.nn.relu,
+    "leaky_relu": functools.partial(jax.nn.leaky_relu, negative_slope=0.1),
+    "selu": jax.nn.selu,
+    "gelu": functools.partial(jax.nn.gelu, approximate=False),  # as in PyTorch
+}
+ACTIVATIONS = (*FIXED, BERNSTEIN)
+
+Statistics = tuple[jax.Array, jax.Array]  # mean and variance, each [W]
+
+keep_statistics = jax.checkpoint_policies.save_only_these_names(KEPT)
+
+
+def hidden_layer(
+    h: jax.Array,
+    weights: dict[str, jax.Array],
+    coeffs: jax.Array | None,
+    running: Statistics | None,
+    skip: jax.Array | None,
+    *,
+    config: Any,
+    with_saturation: bool = False,
+) -> tuple[jax.Array, tuple[Statistics, jax.Array | None]]:
+    """``skip + act((z - mean) / std)`` for ``z = h kernel + bias``.
+
+    The bias is not added to ``z``, which would be a pass over it, but taken from the mean:
+    in training it then has no effect at all, and its gradient, else rounding errors, is
+    exactly zero.
+
+    Args:
+      h: ``[batch, in]``.
+      weights: ``kernel [in, W]`` and ``bias [W]``.
+      coeffs: ``[n+1, W]`` for ``"bernstein"``, else None.
+      running: statistics to use; None for those of the batch.
+      skip: ``[batch, W]``, or None.
+      config: a ``NetworkConfig``.
+      with_saturation: whether to count inputs outside the interval.
+
+    Returns:
+      The output; statistics of ``z`` and the fraction outside, per neuron.
+    """
+    run = functools.partial(_lean if config.lean else _standard, config=config)
+    if config.lean:
+        # No barrier against merging with the forward pass: that is another loop.
+        run = jax.checkpoint(run, policy=keep_statistics, prevent_cse=False)
+        z, bias = h @ weights["kernel"].astype(h.dtype), weights["bias"]
+    else:
+        z, bias = linear(h, weights), jnp.zeros_like(weights["bias"])
+    bias = bias.astype(arithmetic(z.dtype))
+    if running is not None:
+        mean, var = (statistic.astype(bias.dtype) for statistic in running)
+        running = mean - bias, var
+    y, statistics = run(z, coeffs, running, skip)
+    share = _saturated(z, statistics, config) if with_saturation else None
+    mean, var = statistics
+    return y, ((mean + bias, var), share)
+
+
+def linear(h: jax.Array, weights: dict[str, jax.Array]) -> jax.Array:
+    """``h kernel + bias`` in the dtype of ``h``."""
+    return h @ weights["kernel"].astype(h.dtype) + weights["bias"].astype(h.dtype)[None]
+
+
+def _saturated(z, statistics, config):
+    """The fraction of each neuron's inputs outside the interval, ``[W]``."""
+    mean, var = statistics
+    deviation = jnp.sqrt(var + config.epsilon)
+    lower, upper = mean + config.lower * deviation, mean + config.upper * deviation
+    return saturation(z.astype(mean.dtype), lower=lower[None], upper=upper[None])
+
+
+def _lean(z, coeffs, running, skip, *, config):
+    mean, var = statistics = batch_statistics(z) if running is None else running
+    if config.activation == BERNSTEIN:
+        y = bernstein_norm(
+            z,
+            coeffs.T,
+            mean=mean,
+            var=var,
+            eps=config.epsilon,
+            residual=skip,
+            lower=config.lower,
+            upper=config.upper,
+            implementation=config.implementation,
+        )
+        return y, statistics
+    y = FIXED[config.activation](_normalise(z, statistics, config))
+    if skip is not None:
+        y = skip.astype(y.dtype) + y
+    return y.astype(z.dtype), statistics
+
+
+def _standard(z, coeffs, running, skip, *, config):
+    statistics = running
+    if statistics is None:
+        wide = z.astype(arithmetic(z.dtype))
+        statistics = jnp.mean(wide, axis=0), jnp.var(wide, axis=0)
+    x = _normalise(z, statistics, config).astype(z.dtype)
+    if config.activation == BERNSTEIN:
+        y = bernstein(
+            x,
+            coeffs.T,
+            lower=config.lower,
+            upper=config.upper,
+            implementation=config.implementation,
+        )
+    else:
+        y = FIXED[config.activation](x)
+    return y if skip is None else skip + y, statistics
+
+
+def _normalise(z, statistics: Statistics, config):
+    mean, var = statistics
+    inverse = lax.rsqrt(var + config.epsilon)
+    return (z.astype(mean.dtype) - mean[None]) * inverse[None]

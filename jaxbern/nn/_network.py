@@ -1,0 +1,252 @@
+"""The paper's ``L x W`` network as pure functions: options, parameters, forward pass."""
+
+import dataclasses
+import functools
+import itertools
+import math
+import numbers
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxbern.nn import _act_core
+from jaxbern.nn._hidden import (
+    ACTIVATIONS,
+    BERNSTEIN,
+    Statistics,
+    hidden_layer,
+    keep_statistics,
+    linear,
+)
+from jaxbern.op._dispatch import requested
+from jaxbern.op._operator_arguments import arithmetic, floating
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """All options of :class:`jaxbern.MLP`; plain values, so that JSON can hold them."""
+
+    in_features: int
+    depth: int
+    width: int
+    activation: str = BERNSTEIN
+    degree: int = 9
+    residual: bool = True
+    out_features: int = 2
+    lower: float = -3.0
+    upper: float = 3.0
+    init: str = "smooth"
+    monotone: bool = False
+    momentum: float = 0.9
+    epsilon: float = 1e-5
+    lean: bool = True
+    remat: bool = False
+    dtype: str | None = None
+    param_dtype: str = "float32"
+    implementation: str | None = None
+
+    def __post_init__(self):
+        """Refuse what cannot work before any array is made."""
+        for name in ("in_features", "depth", "width", "out_features"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} must be an int of at least 1, got {value!r}")
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(
+                f"activation must be one of {', '.join(map(repr, ACTIVATIONS))}, "
+                f"got {self.activation!r}"
+            )
+        for name in ("lower", "upper", "momentum", "epsilon"):
+            value = getattr(self, name)
+            if not isinstance(value, numbers.Real):
+                raise TypeError(f"{name} must be one number, got {value!r}")
+            object.__setattr__(self, name, float(value))  # NumPy's are not JSON
+        if not 0 <= self.momentum < 1:
+            raise ValueError(f"momentum must be in [0, 1), got {self.momentum!r}")
+        if not self.epsilon > 0:
+            raise ValueError(f"epsilon must be positive, got {self.epsilon!r}")
+        for name in ("dtype", "param_dtype"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if not jnp.issubdtype(value, jnp.floating):
+                raise ValueError(f"{name} must be floating point, got {value!r}")
+            object.__setattr__(self, name, jnp.dtype(value).name)
+        layer = self.layer  # checks degree and interval, and rounds its ends
+        object.__setattr__(self, "lower", layer.lower)
+        object.__setattr__(self, "upper", layer.upper)
+
+    @property
+    def layer(self) -> _act_core.LayerConfig:
+        """The activation's own options."""
+        return _act_core.LayerConfig(
+            self.degree,
+            self.lower,
+            self.upper,
+            self.monotone,
+            param_dtype=self.param_dtype,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; ``NetworkConfig(**config.to_dict()) == config``."""
+        return dataclasses.asdict(self)
+
+    @property
+    def parameter_count(self) -> int:
+        """The paper's count, from the options alone.
+
+        >>> NetworkConfig(28, 5, 16, activation="relu").parameter_count
+        1586
+        >>> NetworkConfig(28, 5, 16, degree=3).parameter_count
+        1906
+        """
+        width, hidden = self.width, self.depth - 1
+        count = (self.in_features + 1) * width + hidden * (width + 1) * width
+        count += (width + 1) * self.out_features
+        if self.activation == BERNSTEIN:
+            count += self.depth * width * (self.degree + 1)
+        return count
+
+
+def init(config: NetworkConfig, key: jax.Array, init_coeffs=None) -> dict[str, Any]:
+    """Draw all parameters.
+
+    Weights and biases are uniform in ``+-1 / sqrt(fan_in)``, PyTorch's default. The
+    ``depth - 1`` equal hidden layers are stacked along a leading axis.
+    """
+    of_linears, of_coeffs = jax.random.split(key)
+    params: dict[str, Any] = _init_linears(of_linears, config)
+    if config.activation == BERNSTEIN:
+        draw = functools.partial(
+            config.layer.init_coeffs,
+            init_coeffs or config.init,
+            shape=(config.width, config.degree + 1),
+            dtype=config.param_dtype,
+        )
+        params["coeffs"] = jax.vmap(draw)(jax.random.split(of_coeffs, config.depth))
+    return params
+
+
+def parameter_shapes(config: NetworkConfig) -> dict[str, Any]:
+    """What :func:`init` returns, as shapes and dtypes; no initialiser is called."""
+    zeros = jax.nn.initializers.zeros
+    return jax.eval_shape(lambda key: init(config, key, zeros), jax.random.key(0))
+
+
+def _init_linears(key: jax.Array, config: NetworkConfig) -> dict[str, Any]:
+    width, out = config.width, config.out_features
+    shapes = {  # the last row of each matrix is the bias
+        "first": (config.in_features + 1, width),
+        "hidden": (config.depth - 1, width + 1, width),
+        "last": (width + 1, out),
+    }
+    ends = list(itertools.accumulate(math.prod(shape) for shape in shapes.values()))
+    # One draw for all: XLA takes a third of a second to compile each.
+    drawn = jax.random.uniform(key, ends[-1:], config.param_dtype, -1, 1)
+    params = {}
+    for (name, shape), part in zip(
+        shapes.items(), jnp.split(drawn, ends[:-1]), strict=True
+    ):
+        both = part.reshape(shape) / math.sqrt(shape[-2] - 1)
+        params[name] = {"kernel": both[..., :-1, :], "bias": both[..., -1, :]}
+    return params
+
+
+def init_statistics(config: NetworkConfig) -> Statistics:
+    """Running mean and variance of every hidden layer, each ``[depth, width]``."""
+    shape, dtype = (config.depth, config.width), arithmetic(config.param_dtype)
+    return jnp.zeros(shape, dtype), jnp.ones(shape, dtype)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Output:
+    """What one forward pass gives."""
+
+    logits: jax.Array  # [batch, out_features]
+    statistics: Statistics  # of the batch or running, each [depth, width]
+    saturation: jax.Array | None  # [depth, width]
+
+
+def forward(
+    config: NetworkConfig,
+    params: dict[str, Any],
+    x: jax.Array,
+    running: Statistics | None,
+    *,
+    with_saturation: bool = False,
+) -> Output:
+    """The network at ``x [batch, in_features]``.
+
+    With ``running`` statistics normalise by these (evaluation), with None by the batch's.
+    The hidden layers are one ``lax.scan``: a program for 150 layers is as long as for 5.
+    """
+    dtype = jnp.dtype(config.dtype) if config.dtype else x.dtype
+    with_saturation = with_saturation and config.activation == BERNSTEIN
+
+    layer, block = _layers(config, with_saturation, requested(config.implementation))
+    coeffs = params.get("coeffs")
+    if coeffs is not None:
+        # Kernels want [n+1, W]: transposed for all layers at once, and in a layer back
+        # again, which is no operation together with theirs.
+        coeffs = jnp.swapaxes(config.layer.coefficients(coeffs), 1, 2)
+    first, others = (
+        jax.tree.map(operator.itemgetter(part), (coeffs, running))
+        for part in (0, slice(1, None))
+    )
+    h, seen = layer(x.astype(dtype), params["first"], *first, skip=None)
+    seen = jax.tree.map(lambda a: a[None], seen)
+    if config.depth > 1:
+        h, rest = jax.lax.scan(block, h, (params["hidden"], *others))
+        seen = jax.tree.map(lambda *parts: jnp.concatenate(parts), seen, rest)
+    statistics, share = seen
+    return Output(linear(h, params["last"]), statistics, share)
+
+
+@functools.lru_cache(maxsize=128)
+def _layers(config: NetworkConfig, with_saturation: bool, implementation: str):
+    """The first hidden layer, and the one to scan over the others.
+
+    The same functions each time: outside of jit JAX would compile the scan over a new one
+    with every call. They are traced with the implementation that was asked for.
+    """
+    del implementation  # from the context or the environment, if not in the options
+    layer = functools.partial(
+        hidden_layer, config=config, with_saturation=with_saturation
+    )
+
+    def block(h, of_layer):
+        return layer(h, *of_layer, skip=h if config.residual else None)
+
+    if config.remat:
+        block = jax.checkpoint(block, policy=keep_statistics, prevent_cse=False)
+    return layer, block
+
+
+def checked_input(config: NetworkConfig, x: ArrayLike) -> jax.Array:
+    """``x [..., in_features]`` in floating point, or an error that says what to write."""
+    x = floating("x", x)
+    if x.ndim < 2 or x.shape[-1] != config.in_features:
+        raise ValueError(
+            f"x must have shape [batch, {config.in_features}], as in_features is "
+            f"{config.in_features}; got {list(x.shape)}"
+            + ("; write x[None] for a single row" if x.ndim == 1 else "")
+        )
+    return x
+
+
+def update_running(
+    config: NetworkConfig, running: Statistics, batch: Statistics, rows: int
+) -> Statistics:
+    """Exponential averages, as PyTorch keeps them: of the unbiased variance."""
+    unbiased = rows / max(rows - 1, 1)
+    weight = 1 - config.momentum
+    mean, var = (
+        config.momentum * old + weight * jax.lax.stop_gradient(new).astype(old.dtype)
+        for old, new in zip(running, (batch[0], batch[1] * unbiased), strict=True)
+    )
+    return mean, var

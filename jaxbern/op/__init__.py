@@ -1,0 +1,1 @@
+"""The operator: its arguments, and which implementation computes it."""

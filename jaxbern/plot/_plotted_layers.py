@@ -1,0 +1,150 @@
+"""The Bernstein activations of a network, and what goes into each of them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from flax import nnx
+
+from jaxbern.nn import _network
+from jaxbern.nn._act import BernsteinAct
+from jaxbern.nn._hidden import hidden_layer, linear
+from jaxbern.nn._mlp import MLP
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """One layer of activations, as plain arrays.
+
+    Attributes:
+      name: where it is in the network.
+      coeffs: ``[W, n+1]``.
+      lower: left ends of the intervals, ``[W]``; ``upper`` the right ones.
+      inputs: ``[N, W]``, or None if the network was not run.
+    """
+
+    name: str
+    coeffs: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    inputs: np.ndarray | None = None
+
+
+def layers(module: nnx.Module, inputs: Any = None) -> list[Layer]:
+    """All layers of Bernstein activations, in the order of their names in the network.
+
+    With ``inputs`` (a tuple if the network takes several) a copy of the network in
+    evaluation mode is run on them; the network itself stays as it is.
+    """
+    if not isinstance(module, nnx.Module):
+        raise TypeError(
+            f"module must be a flax.nnx.Module, got {type(module).__name__}; "
+            "jb.plot.activation(coeffs) draws coefficients themselves"
+        )
+    copy = nnx.clone(module)
+    copy.eval()
+    found = _find(copy)
+    if not found:
+        raise ValueError(
+            f"{type(module).__name__} has no Bernstein activation: there must be a "
+            "jb.BernsteinAct or a jb.MLP with activation='bernstein' in it"
+        )
+    seen = {} if inputs is None else _run(copy, found, inputs)
+    made = []
+    for path, part in found.items():
+        if isinstance(part, MLP):
+            made += _of_network(path, part, seen.get(path))
+        else:
+            made.append(_of_layer(path, part, seen.get(path)))
+    return made
+
+
+Path = tuple[Any, ...]
+Part = BernsteinAct | MLP
+
+
+def _find(module: nnx.Module) -> dict[Path, Part]:
+    found = {
+        path: part
+        for path, part in nnx.iter_modules(module)
+        if isinstance(part, BernsteinAct)
+        or (isinstance(part, MLP) and part.coeffs is not None)
+    }
+    # Names and indices do not compare with one another, texts and numbers do.
+    order = sorted(found, key=lambda path: [(str(type(k)), k) for k in path])
+    return {path: found[path] for path in order}
+
+
+class _Recorded(nnx.Module):
+    """Put before a module's class: what it is called with can be captured."""
+
+    def __call__(self, x):
+        self.sow(nnx.Intermediate, "recorded", x)
+        return super().__call__(x)
+
+
+def _run(module: nnx.Module, found: dict[Path, Part], inputs: Any) -> dict[Path, Any]:
+    """What each part was called with, over all its calls, rows of neurons or features."""
+    for part in found.values():
+        kind = type(part)
+        part.__class__ = type(kind.__name__, (_Recorded, kind), {})
+    arguments = inputs if isinstance(inputs, tuple) else (inputs,)
+    _, seen = nnx.capture(module, nnx.Intermediate)(*arguments)
+    rows = {}
+    for path in found:
+        here: Any = seen
+        for key in path:
+            here = here.get(key, {})
+        if "recorded" in here:
+            calls = here["recorded"].get_value()
+            rows[path] = [np.asarray(x).reshape(-1, x.shape[-1]) for x in calls]
+    return rows
+
+
+def _of_layer(path: Path, act: BernsteinAct, calls: Any) -> Layer:
+    coeffs = np.asarray(act.coefficients, np.float64)
+    lower, upper = (
+        np.broadcast_to(np.asarray(end, np.float64), coeffs.shape[:1])
+        for end in act.interval
+    )
+    inputs = None if calls is None else np.concatenate(calls)
+    return Layer(_name(path) or "activation", coeffs, lower, upper, inputs)
+
+
+def _of_network(path: Path, network: MLP, calls: Any) -> list[Layer]:
+    config = network.config
+    coeffs = np.asarray(
+        config.layer.coefficients(network._params()["coeffs"]), np.float64
+    )
+    inputs: list[Any] = [None] * config.depth
+    if calls is not None:
+        inputs = _normalised(network, np.concatenate(calls))
+    lower, upper = (np.full(config.width, end) for end in (config.lower, config.upper))
+    prefix = _name(path)
+    return [
+        Layer(f"{prefix} layer {k}".strip(), coeffs[k], lower, upper, inputs[k])
+        for k in range(config.depth)
+    ]
+
+
+def _normalised(network: MLP, x: np.ndarray) -> list[np.ndarray]:
+    """What goes into the activations of each hidden layer, after BatchNorm."""
+    config, params = network.config, network._params()
+    h = _network.checked_input(config, x)
+    coeffs = config.layer.coefficients(params["coeffs"])
+    seen = []
+    for k in range(config.depth):
+        weights = params["first"]
+        if k:
+            weights = jax.tree.map(lambda part, k=k: part[k - 1], params["hidden"])
+        mean, var = network.mean[k], network.var[k]
+        z = linear(h, weights)
+        seen.append(np.asarray((z - mean[None]) / np.sqrt(var + config.epsilon)[None]))
+        skip = h if k and config.residual else None
+        h, _ = hidden_layer(h, weights, coeffs[k].T, (mean, var), skip, config=config)
+    return seen
+
+
+def _name(path: Path) -> str:
+    return ".".join(map(str, path))

@@ -1,0 +1,92 @@
+"""The GPU experiment counts instructions, and bounds the time that they take."""
+
+import collections
+import dataclasses
+
+import pytest
+
+from experiments.gpu import roofline, targets
+from experiments.gpu.occupancy import occupancy
+from tests.experiments.gpu_cases import analysed
+
+# --- instructions ---------------------------------------------------------------------
+
+
+def test_instructions_per_element():
+    # 4 FP32 instructions for 2 elements in the loop; 1 more in each of 10 threads.
+    counts = roofline.executed(analysed(), threads=10, elements=1000, itemsize=4)
+    assert counts["fma"] == 1000 + 10
+    assert counts["compare"] == 1000
+    assert counts["global"] == 2000
+
+
+def test_loop_that_stores_nothing_runs_until_all_is_read():
+    report = analysed()
+    loop = dataclasses.replace(report.loops[0], stored=0)
+    report = dataclasses.replace(report, loops=(loop,))
+    counts = roofline.executed(report, threads=1, elements=7, itemsize=4, read=800)
+    assert counts["compare"] == 2 * 100
+
+
+# --- occupancy and roofline -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("need", "blocks", "limit"),
+    [
+        ({"registers": 32, "threads": 128}, 16, "threads"),
+        ({"registers": 128, "threads": 128}, 4, "registers"),
+        ({"registers": 33, "threads": 256}, 6, "registers"),  # rounded up to 40
+        ({"registers": 255, "threads": 128}, 2, "registers"),
+        ({"registers": 16, "threads": 32}, 32, "blocks"),
+        ({"registers": 32, "threads": 128, "shared": 40960}, 4, "shared memory"),
+        ({"registers": 255, "threads": 1024}, 0, "registers"),
+    ],
+)
+def test_occupancy_on_a30(need, blocks, limit):
+    held = occupancy(targets.A30, **need)
+    assert (held.blocks, held.limit) == (blocks, limit)
+    assert held.share == blocks * -(-need["threads"] // 32) / 64
+
+
+def test_l4_holds_fewer_threads_than_a30():
+    held = occupancy(targets.L4, registers=32, threads=256)
+    assert (held.blocks, held.share) == (6, 1.0)
+
+
+def test_bound_names_the_slowest_resource():
+    counts = collections.Counter(fma=40, compare=10, special=1, integer=2)
+    few = roofline.bound(targets.A30, 8, counts)
+    # 51 instructions on 64 lanes of 56 cores against 8 bytes at 933 GB/s.
+    assert few.limit == "fp32"
+    assert few.time == pytest.approx(51 / (64 * 56 * 1.44e9))
+    assert roofline.bound(targets.A30, 80, counts).limit == "memory"
+    # The H100 has twice the lanes for a multiply-add but not for a comparison.
+    compares = collections.Counter(compare=100)
+    assert roofline.bound(targets.H100, 8, compares).limit == "alu"
+
+
+def test_relu_is_bound_by_its_traffic():
+    assert roofline.relu_time(targets.A30, "forward", 10**6, 4) == 8e6 / 933e9
+    assert roofline.relu_time(targets.A30, "gradient", 10**6, 2) == 6e6 / 933e9
+
+
+@pytest.mark.parametrize(
+    ("name", "tflops", "arch"),
+    [
+        ("a30", 10.3, "sm_80"),
+        ("a100", 19.5, "sm_80"),
+        ("h100", 66.9, "sm_90"),
+        ("l4", 30.3, "sm_89"),
+    ],
+)
+def test_targets_have_the_peak_of_their_data_sheets(name, tflops, arch):
+    target = targets.get(name)
+    assert target.tflops == pytest.approx(tflops, rel=0.005)
+    assert target.arch == arch
+    assert f"core_count: {target.cores}\n" in target.text_proto()
+
+
+def test_unknown_target_is_explained():
+    with pytest.raises(ValueError, match=r"one of a30, a100, h100, l4, got 'b9'"):
+        targets.get("b9")

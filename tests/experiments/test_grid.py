@@ -1,0 +1,139 @@
+"""The grid, its parts, their order and their division between jobs."""
+
+import argparse
+import csv
+import doctest
+import itertools
+from pathlib import Path
+
+import pytest
+
+from experiments.sweep import grid, order, presets, progress, select
+from experiments.sweep.grid import Cell
+from experiments.sweep.select import Filter
+
+PAPER = grid.paper()
+
+
+@pytest.mark.parametrize("module", [grid, order, progress, select])
+def test_examples_in_docstrings(module):
+    found = doctest.testmod(module)
+    assert found.attempted
+    assert not found.failed
+
+
+def test_the_paper_has_448_cells_of_as_many_names():
+    assert len(PAPER) == len({cell.name for cell in PAPER}) == 448
+    shapes = {(c.residual, c.depth, c.width) for c in PAPER}
+    deep = set(itertools.product([True], [5, 15, 50, 100, 150], [16, 32, 128, 256]))
+    assert shapes == deep | set(itertools.product([False], [5, 15], [16, 32, 128, 256]))
+    assert len({cell.activation for cell in PAPER}) == 8
+
+
+def test_parameters_are_those_the_paper_prints():
+    path = Path(__file__).parents[1] / "fixtures" / "paper_parameters.csv"
+    by_name = {cell.name: cell for cell in PAPER}
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    assert rows
+    for row in rows:
+        activation = row["activation"] + row["degree"]
+        size = f"{row['depth']}x{row['width']}"
+        cell = by_name[f"{row['dataset']}-{row['kind']}-{size}-{activation}"]
+        assert cell.parameters == int(row["parameters"]), cell
+
+
+def test_presets():
+    demo, small, paper = (presets.PRESETS[k] for k in ("demo", "small", "paper"))
+    assert paper.cells() == PAPER
+    assert not paper.training  # the defaults are the paper's
+    assert set(small.cells()) == {
+        cell
+        for cell in PAPER
+        if cell.residual and cell.depth in (5, 15) and cell.width in (16, 32)
+    }
+    assert len(small.cells()) == 64
+    assert small.training == {"epochs": 25, "batch_size": 1024}
+    cells = set(demo.cells())
+    assert cells <= set(PAPER)
+    for residual, dataset in itertools.product((True, False), grid.FEATURES):
+        part = [c for c in cells if (c.residual, c.dataset) == (residual, dataset)]
+        assert {c.activation for c in part} == set(grid.ACTIVATIONS)
+
+
+@pytest.mark.parametrize(
+    "words, expected",
+    [
+        ("", 448),
+        ("--dataset higgs", 224),
+        ("--plain", 128),
+        ("--residual --width 16", 80),
+        ("--dataset higgs --depth 5,15 --activation relu,bernstein:9", 32),
+        ("--depth 150 --width 256 --activation bernstein:25 --dataset susy", 1),
+    ],
+)
+def test_filters(words, expected):
+    parser = argparse.ArgumentParser()
+    select.add_options(parser)
+    part = select.from_options(parser.parse_args(words.split()))
+    assert len(part.of(PAPER)) == expected
+
+
+def test_a_filter_that_nothing_fits_says_what_there_is():
+    some = [cell for cell in PAPER if cell.dataset == "susy" and cell.width == 16]
+    with pytest.raises(ValueError, match="no cell fits --depth 150 --plain; there are"):
+        Filter(depth=(150,), residual=False).of(some)
+    with pytest.raises(ValueError, match="plain: dataset susy; depth 5,15; width 16;"):
+        Filter(width=(32,)).of(some)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--activation tanh", "--depth five", "--dataset mnist", "--residual --plain"],
+)
+def test_filters_that_make_no_sense(words, capsys):
+    parser = argparse.ArgumentParser()
+    select.add_options(parser)
+    with pytest.raises(SystemExit):
+        parser.parse_args(words.split())
+    said = capsys.readouterr().err
+    assert "there are" in said or "such as" in said or "not allowed with" in said
+
+
+def test_cheap_architectures_first_each_with_all_its_rivals():
+    cells = order.ordered(PAPER)
+    assert sorted(cells) == sorted(PAPER)
+    groups = [cells[k : k + 8] for k in range(0, len(cells), 8)]
+    for group in groups:
+        assert len({(c.dataset, c.residual, c.depth, c.width) for c in group}) == 1
+        assert group[0].activation == "relu"
+        assert group[1].degree
+    sizes = [group[0].depth * group[0].width for group in groups]
+    assert sizes[0] == 5 * 16
+    assert sizes[-1] == 150 * 256
+    relu = [order.cost(group[0]) for group in groups]
+    assert relu == sorted(relu)
+
+
+def test_cost_grows_with_every_size():
+    base = Cell("susy", True, 5, 16, "bernstein:3")
+    dearer = [
+        Cell("higgs", True, 5, 16, "bernstein:3"),
+        Cell("susy", True, 15, 16, "bernstein:3"),
+        Cell("susy", True, 5, 32, "bernstein:3"),
+        Cell("susy", True, 5, 16, "bernstein:9"),
+    ]
+    assert all(order.cost(cell) > order.cost(base) for cell in dearer)
+    assert order.cost(Cell("susy", True, 5, 16, "relu")) < order.cost(base)
+
+
+@pytest.mark.parametrize("count", [1, 3, 16])
+def test_shards_share_all_cells_and_the_work(count):
+    cells = order.ordered(PAPER)
+    shards = [order.shard(cells, k, count) for k in range(1, count + 1)]
+    assert sorted(itertools.chain(*shards)) == sorted(cells)
+    loads = [sum(map(order.cost, shard)) for shard in shards]
+    assert max(loads) - min(loads) <= max(map(order.cost, cells))
+    for shard in shards:
+        assert shard == [cell for cell in cells if cell in set(shard)]  # in order
+    with pytest.raises(ValueError, match=f"got {count + 1}/{count}"):
+        order.shard(cells, count + 1, count)

@@ -1,0 +1,66 @@
+"""Where a network goes in a box of inputs, from inside: points that try to get far.
+
+Values and gradients are those of :mod:`tests.oracles.network_oracle`, NumPy in float64:
+to it the rounding of float32 is visible, and so is a bound that forgot to pay for it.
+"""
+
+import itertools
+
+import numpy as np
+
+from tests.oracles import network_oracle
+
+
+def forward(model, x):
+    """Outputs ``[..., out]`` in float64, with running statistics."""
+    x = np.asarray(x, np.float64)
+    rows = x.reshape(-1, x.shape[-1])
+    with np.errstate(over="ignore"):  # in the branch of selu that is not taken
+        out, *_ = network_oracle.forward(*_network(model), rows, _running(model))
+    return out.reshape(*x.shape[:-1], -1)
+
+
+def gradient(model, x, direction):
+    """Of ``direction . outputs`` in ``x``, both with a row for each."""
+    with np.errstate(over="ignore"):
+        numbers = *_network(model), x, direction, _running(model)
+        return network_oracle.gradients(*numbers)[1]
+
+
+def jacobian(model, x):
+    """``[rows, out, in]`` at ``x [rows, in]``."""
+    eye = np.eye(model.config.out_features)
+    tiled = [np.tile(row, (len(x), 1)) for row in eye]
+    return np.stack([gradient(model, x, row) for row in tiled], axis=1)
+
+
+def adversaries(model, lower, upper, *, random=40, steps=12, seed=0):
+    """Points in the box: corners, random ones, and those climbed to by gradients.
+
+    From some points each output is pushed up and down by steps along the sign of its
+    gradient, as long as a tenth of the box.
+    """
+    rng = np.random.default_rng(seed)
+    lower, upper = np.float64(lower), np.float64(upper)
+    corners = np.array(list(itertools.product((0.0, 1.0), repeat=len(lower))))
+    places = np.concatenate([corners, rng.uniform(size=(random, len(lower)))])
+    found = [lower + places * (upper - lower)]
+    eye = np.eye(model.config.out_features)
+    ways = np.repeat(np.concatenate([eye, -eye]), 6, axis=0)
+    x = np.tile(found[0][-6:], (len(ways) // 6, 1))
+    for _ in range(steps):
+        slope = gradient(model, x, ways)
+        x = np.clip(x + 0.1 * (upper - lower) * np.sign(slope), lower, upper)
+        found.append(x)
+    return np.concatenate(found)
+
+
+def _network(model):
+    params = model._params()
+    if "coeffs" in params:
+        params["coeffs"] = model.config.layer.coefficients(params["coeffs"])
+    return model.config, params
+
+
+def _running(model):
+    return np.stack([np.float64(model.mean[...]), np.float64(model.var[...])])

@@ -1,0 +1,88 @@
+"""The programs in ``docs/examples`` run as they stand and learn what they say."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from tests.project import pages
+
+FOLDER = pages.ROOT / "docs" / "examples"
+
+
+@pages.as_a_reader()
+def result_of(name):
+    return runpy.run_path(str(FOLDER / name))["main"]()
+
+
+def test_cnn_on_digits():
+    pytest.importorskip("sklearn")
+    assert result_of("cnn_digits.py") > 0.95
+
+
+def test_transformer_block():
+    """Guessing has a loss of 1.95."""
+    losses = result_of("transformer_block.py")
+    assert losses[0] > 1.9
+    assert losses[-1] < 0.1
+
+
+def test_nnx_swap():
+    """One relu neuron cuts the plane once: it gets at most three corners of four."""
+    accuracy = result_of("nnx_swap.py")
+    assert accuracy["relu"] < 0.85
+    assert accuracy["bernstein"] > 0.95
+
+
+def test_linen_classifier():
+    assert result_of("linen_classifier.py") > 0.95
+
+
+def test_equinox_regression():
+    pytest.importorskip("equinox")
+    assert result_of("equinox_regression.py") > 0.993
+
+
+def test_plain_jax():
+    """Values reach 1 and slopes 4; slopes were never shown."""
+    errors = result_of("plain_jax.py")
+    assert errors["value"] < 0.02
+    assert errors["slope"] < 0.5
+
+
+def test_poisson_problem():
+    """The solution, ``sin(pi x)``, is known and was never shown."""
+    found = result_of("poisson_pinn.py")
+    assert found["error"] < 2e-3
+    assert found["residual"] < 0.1
+
+
+def test_conversion_of_gelu():
+    """The change is within the bound that the error of the fit allows."""
+    found = result_of("convert_gelu.py")
+    assert 0 < found["change"] <= found["allowed"] < 0.1
+    assert found["after"] < 0.05 * found["before"]
+
+
+def test_loading_for_inference():
+    found = result_of("load_for_inference.py")
+    assert found["accuracy"] > 0.93
+    assert found["difference"] < 1e-6
+
+
+def test_certified_network():
+    ranges = result_of("certify_network.py")
+    rounding = 1e-3  # of the sampled values, which are computed in float32
+    (low, high), affine, interval = (
+        ranges[name] for name in ("sampled", "affine", "interval")
+    )
+    assert interval[0] < 0 < affine[0] <= low + rounding
+    assert high - rounding <= affine[1] < interval[1]
+    assert affine[1] - affine[0] < 2.5 * (high - low)
+
+
+def test_none_is_forgotten():
+    text = Path(__file__).read_text()
+    names = {file.name for file in FOLDER.glob("*.py")}
+    assert len(names) >= 10
+    assert {name for name in names if f'result_of("{name}")' not in text} == set()

@@ -1,0 +1,248 @@
+"""Who may import what. By the source, so imports inside functions count as well.
+
+``jaxbern.kernels`` is the folder ``kernels``. A package that is asked for by name,
+``importlib.import_module("pyarrow")`` or ``optional("pyarrow")``, is imported as well.
+"""
+
+import ast
+import fnmatch
+import functools
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = {
+    "jaxbern": "jaxbern",
+    "kernels": "jaxbern.kernels",
+    "experiments": "experiments",
+}
+BY_NAME = {"__import__", "import_module", "optional", "_optional"}
+
+
+class Part(NamedTuple):
+    """Modules, and what they may import besides themselves and the standard library."""
+
+    modules: str  # patterns; a module belongs to the first part that has one for it
+    ours: str = ""  # parts, by name
+    packages: str = ""  # anywhere
+    inside_functions: str = ""  # there alone: they may be missing
+
+
+PARTS = {
+    "triton": Part("jaxbern.kernels.triton_*", "kernels", "jax numpy triton", "jax_triton"),
+    "kernels": Part("jaxbern.kernels jaxbern.kernels.*", "triton", "jax numpy"),
+    "optim": Part("jaxbern.optim jaxbern.metrics jaxbern._plateau", "", "jax numpy optax"),
+    "data": Part(
+        "jaxbern.data jaxbern.data.*", "core", "jax numpy",
+        "isal platformdirs pyarrow rich",
+    ),
+    "certify": Part("jaxbern.certify jaxbern.certify.*", "core", "jax numpy flax"),
+    "plot": Part("jaxbern.plot jaxbern.plot.*", "core", "jax numpy flax", "matplotlib"),
+    "train": Part(
+        "jaxbern.train jaxbern.train.*", "core data optim", "jax numpy flax optax",
+        "orbax rich tensorboardX wandb",
+    ),
+    "doctor": Part("jaxbern.__main__ jaxbern.doctor jaxbern.doctor.*", "core", "jax numpy"),
+    # The operator, the layers, the network: all that `import jaxbern` loads.
+    "core": Part("jaxbern jaxbern.*", "kernels", "jax numpy flax", "orbax"),
+    # Measures other packages than ours, whichever these are.
+    "comparison": Part(
+        "experiments.comparison experiments.comparison.*",
+        "core data experiments kernels optim plot train", "jax numpy flax optax", "*",
+    ),
+    "pictures": Part(
+        "experiments.capacity.animation experiments.*.figures",
+        "core data experiments plot", "jax numpy matplotlib PIL",
+    ),
+    "experiments": Part(
+        "experiments experiments.*",
+        "certify comparison core data kernels optim pictures plot train triton",
+        "jax numpy flax optax jaxlib scipy",
+        "matplotlib pandas pyarrow ray rich torch",
+    ),
+}  # fmt: skip
+# A cycle through a function is no error of Python's. These are meant: what is on the
+# left loads what is on the right when a user first asks for it.
+LAZY_CYCLES = {
+    ("jaxbern.nn._mlp", "jaxbern.io._model_files"),
+    ("jaxbern.kernels.triton_call", "jaxbern.kernels.triton_offline"),
+}
+# What comes along with packages that are dependencies, and what a user brings himself.
+ALONG = {"jaxlib": "jax", "scipy": "jax", "orbax": "flax", "PIL": "matplotlib"}
+BROUGHT = {"pandas", "tensorboardX", "torch", "wandb"}
+
+
+class Import(NamedTuple):
+    of: str
+    inside_function: bool
+
+
+@functools.cache
+def modules() -> dict[str, Path]:
+    found = {}
+    for folder, package in FOLDERS.items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            own = parts[:-1] if parts[-1] == "__init__" else parts
+            found[".".join([package, *own])] = path
+    return found
+
+
+@functools.cache
+def imports() -> dict[str, list[Import]]:
+    return {
+        name: list(imports_in(ast.parse(path.read_text()), False))
+        for name, path in modules().items()
+    }
+
+
+def imports_in(tree: ast.AST, inside: bool) -> Iterator[Import]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name, inside) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "imports of this repository name the whole path"
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield Import(whole if whole in modules() else str(node.module), inside)
+        elif isinstance(node, ast.Call) and called(node) in BY_NAME:
+            yield from (Import(name, inside) for name in first_word(node))
+        function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        yield from imports_in(node, inside or function)
+
+
+def called(node: ast.Call) -> str:
+    return getattr(node.func, "attr", None) or getattr(node.func, "id", "")
+
+
+def first_word(node: ast.Call) -> Iterator[str]:
+    """The module asked for, as far as it is written out: ``f"matplotlib.{part}"``."""
+    argument = node.args[0] if node.args else None
+    if isinstance(argument, ast.JoinedStr):
+        argument = argument.values[0]
+    if isinstance(argument, ast.Constant):
+        yield str(argument.value).rstrip(".")
+
+
+def part_of(module: str) -> str:
+    return next(
+        name
+        for name, part in PARTS.items()
+        if any(fnmatch.fnmatch(module, pattern) for pattern in part.modules.split())
+    )
+
+
+def is_ours(name: str) -> bool:
+    return name.partition(".")[0] in ("jaxbern", "experiments", "tests")
+
+
+def loaded_by(start: str) -> set[str]:
+    """Modules of ours that are loaded with one, by what they import at module level."""
+    found, waiting = set(), [start]
+    while waiting:
+        name = waiting.pop()
+        if name in found or name not in modules():
+            continue
+        found.add(name)
+        waiting += [each.of for each in imports()[name] if not each.inside_function]
+        waiting.append(name.rpartition(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_imports_of_ours_what_it_may(name):
+    allowed = {name, *PARTS[name].ours.split()}
+    assert allowed <= PARTS.keys()
+    own = [module for module in modules() if part_of(module) == name]
+    assert own or name == "comparison", f"{name} has no modules"
+    for module in own:
+        for each in filter(is_ours, (each.of for each in imports()[module])):
+            assert each in modules(), f"{module} must not import {each}: not a part"
+            assert part_of(each) in allowed, f"{module} must not import {each}"
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_imports_of_others_what_it_may(name):
+    part = PARTS[name]
+    for module in modules():
+        for each in imports()[module] if part_of(module) == name else ():
+            package = each.of.partition(".")[0]
+            if is_ours(each.of) or package in sys.stdlib_module_names:
+                continue
+            allowed = part.packages.split()
+            if each.inside_function:
+                allowed += part.inside_functions.split()
+            where = "in a function" if each.inside_function else "at module level"
+            assert package in allowed or "*" in allowed, (
+                f"{module} must not import {package} {where}"
+            )
+
+
+def test_importing_jaxbern_loads_the_core_and_nothing_optional():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = set(map(distribution, project["dependencies"]))
+    loaded = loaded_by("jaxbern")
+    assert {part_of(module) for module in loaded} == {"core", "kernels"}
+    for module in loaded:
+        for each in imports()[module]:
+            package = each.of.partition(".")[0]
+            known = is_ours(package) or package in sys.stdlib_module_names
+            assert each.inside_function or known or package in needed, (
+                f"`import jaxbern` loads {module}, which imports {package}"
+            )
+
+
+def test_packages_come_with_an_extra_or_are_the_users_own():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    required = [project["dependencies"], *project["optional-dependencies"].values()]
+    installed = {distribution(line) for lines in required for line in lines}
+    for part in PARTS.values():
+        for package in {*part.packages.split(), *part.inside_functions.split()} - {"*"}:
+            known = {package, ALONG.get(package)} & installed
+            assert known or package in BROUGHT, f"{package} is in no extra"
+
+
+def distribution(requirement: str) -> str:
+    """The package that a line such as ``"jax-triton>=0.3"`` is imported as."""
+    return re.split(r"[\[>=<; ]", requirement)[0].replace("-", "_")
+
+
+@pytest.mark.parametrize("lazily", [False, True])
+def test_no_module_imports_itself_by_way_of_others(lazily):
+    graph = {
+        name: {
+            each.of
+            for each in own
+            if each.of in modules()
+            and (lazily or not each.inside_function)
+            and (name, each.of) not in LAZY_CYCLES
+        }
+        for name, own in imports().items()
+    }
+    # Take away, again and again, what imports nothing that is left, or what nothing does.
+    while ends := {name for name, own in graph.items() if not own & graph.keys()} | (
+        graph.keys() - set().union(*graph.values())
+    ):
+        graph = {name: own for name, own in graph.items() if name not in ends}
+    assert not graph, f"a cycle among {sorted(graph)}"
+
+
+@pytest.mark.parametrize(
+    "source, found",
+    [
+        ("import torch.nn", [("torch.nn", False)]),
+        ("def f():\n    from ray import init", [("ray", True)]),
+        ("if True:\n    import rich", [("rich", False)]),
+        ("class A:\n    f = lambda s: optional('pyarrow.csv')", [("pyarrow.csv", True)]),
+        ("x = importlib.import_module(f'matplotlib.{y}')", [("matplotlib", False)]),
+        ("from jaxbern.nn import _mlp, x", [("jaxbern.nn._mlp", False), ("jaxbern.nn", False)]),
+    ],
+)  # fmt: skip
+def test_no_way_to_import_goes_unseen(source, found):
+    assert list(imports_in(ast.parse(source), False)) == found
