@@ -12,12 +12,13 @@ from jax.typing import ArrayLike
 from jaxbern.certify import _arguments, _bernstein, _lipschitz, _propagate
 from jaxbern.certify._layers import fold
 from jaxbern.certify._lines import heights
-from jaxbern.certify._rounding import Bounds, largest
+from jaxbern.certify._rounding import Bounds, largest, only_if
 from jaxbern.certify._split_boxes import split
 from jaxbern.nn import _network
 from jaxbern.nn._act import BernsteinAct
 from jaxbern.nn._mlp import MLP
 from jaxbern.nn._network import NetworkConfig
+from jaxbern.op._interval import widths
 from jaxbern.op._operator_arguments import arithmetic
 
 # So many boxes at a time: the affine method keeps matrices [2W, W] for each.
@@ -137,13 +138,15 @@ def _bounds(config, params, running, weights, box, *, method, splits):
     one = functools.partial(_propagate.bounds, config, network, method=method)
     guide = _guide(config, params, running, weights)
     each = _over_parts(one, guide, box, splits)
-    return Bounds(jnp.min(each.lower, axis=-2), jnp.max(each.upper, axis=-2))
+    found = Bounds(jnp.min(each.lower, axis=-2), jnp.max(each.upper, axis=-2))
+    return only_if((network.valid & _ordered(box))[..., None], found)
 
 
 @functools.partial(jax.jit, static_argnames=("config", "dtype", "norm", "method"))
 def _constant(config, params, running, weights, dtype, *, norm, method):
     network = fold(config, params, running, weights, dtype)
-    return _lipschitz.lipschitz(config, network, None, norm=norm, method=method)
+    found = _lipschitz.lipschitz(config, network, None, norm=norm, method=method)
+    return _at_most(found, network.valid)
 
 
 @functools.partial(jax.jit, static_argnames=("config", "norm", "method", "splits"))
@@ -153,7 +156,18 @@ def _constant_in(config, params, running, weights, box, *, norm, method, splits)
         _lipschitz.lipschitz, config, network, norm=norm, method=method
     )
     guide = _guide(config, params, running, weights)
-    return jnp.max(_over_parts(one, guide, box, splits), axis=-1)
+    found = jnp.max(_over_parts(one, guide, box, splits), axis=-1)
+    return _at_most(found, network.valid & _ordered(box))
+
+
+def _ordered(box: Bounds) -> jax.Array:
+    """Whether a box is one, ``[...]``: under ``jit`` it cannot be refused."""
+    return jnp.all(box.lower <= box.upper, axis=-1)
+
+
+def _at_most(constant: jax.Array, holds: jax.Array) -> jax.Array:
+    """The constant where ``holds``, else infinity; NaN says nothing either."""
+    return jnp.where(holds & ~jnp.isnan(constant), constant, jnp.inf)
 
 
 def _guide(config: NetworkConfig, params, running, weights) -> Callable:
@@ -196,10 +210,21 @@ def _of_activation(each: Callable, network: BernsteinAct, box: Bounds) -> Any:
 @jax.jit
 @functools.partial(jax.vmap, in_axes=(None, None, None, 0))
 def _ranges(coeffs, lower, upper, box: Bounds) -> Bounds:
-    return heights(_bernstein.points(coeffs, lower, upper, box))
+    found = heights(_bernstein.points(coeffs, lower, upper, box))
+    return only_if(_usable(coeffs, lower, upper, box), found)
 
 
 @jax.jit
 @functools.partial(jax.vmap, in_axes=(None, None, None, 0))
 def _steepest(coeffs, lower, upper, box: Bounds) -> jax.Array:
-    return jnp.max(largest(_bernstein.slopes(coeffs, lower, upper, box)))
+    found = _bernstein.slopes(coeffs, lower, upper, box)
+    return jnp.max(largest(only_if(_usable(coeffs, lower, upper, box), found)))
+
+
+def _usable(coeffs, lower, upper, box: Bounds) -> jax.Array:
+    """Whether a neuron's numbers, its interval and its box say anything, ``[W]``."""
+    narrowest, widest = widths(coeffs.dtype)
+    width = upper - lower  # of a learned interval, or a batch's
+    interval = (narrowest <= width) & (width <= widest)
+    finite = jnp.all(jnp.isfinite(coeffs), axis=1)
+    return finite & interval & (box.lower <= box.upper)

@@ -56,15 +56,16 @@ def check_splits(splits: Any, *, has_box: bool = True) -> None:
 
 def box_of(lower: ArrayLike, upper: ArrayLike, features: int, *others: Any) -> Bounds:
     """Both ends, ``[..., features]``, in the dtype to compute in."""
-    ends = Bounds(floating("lower", lower), floating("upper", upper))
+    given = lower, upper
+    ends = Bounds(_outward("lower", lower, -np.inf), _outward("upper", upper, np.inf))
     for name, end in zip(("lower", "upper"), ends, strict=True):
         if end.shape[-1:] != (features,) or end.shape != ends.lower.shape:
             raise ValueError(
                 f"lower and upper must both have shape [..., {features}], one number for "
                 f"each input; {name} has {list(end.shape)}"
             )
-    if not any(isinstance(end, jax.core.Tracer) for end in ends):
-        low, high = (np.asarray(end, np.float64) for end in ends)
+    if not any(isinstance(end, jax.core.Tracer) for end in given):
+        low, high = (np.asarray(end, np.float64) for end in given)
         if not (low <= high).all():
             raise ValueError(
                 "lower must be at most upper everywhere, and neither may be NaN; got "
@@ -72,6 +73,21 @@ def box_of(lower: ArrayLike, upper: ArrayLike, features: int, *others: Any) -> B
             )
     dtype = arithmetic(*(end.dtype for end in ends), *others)
     return Bounds(*(end.astype(dtype) for end in ends))
+
+
+def _outward(name: str, end: ArrayLike, direction: float) -> jax.Array:
+    """An end as JAX holds it; what it would round to the nearest goes outward."""
+    if isinstance(end, jax.Array):
+        return floating(name, end)
+    wide = np.asarray(end)
+    narrow = jax.dtypes.canonicalize_dtype(wide.dtype)
+    if wide.dtype.kind != "f" or narrow == wide.dtype:
+        return floating(name, wide)
+    with np.errstate(over="ignore", under="ignore"):
+        nearest = wide.astype(narrow)
+    inside = nearest > wide if direction < 0 else nearest < wide
+    step = np.nextafter(nearest, narrow.type(direction))
+    return floating(name, np.where(inside, step, nearest))
 
 
 def optional_box(

@@ -24,12 +24,17 @@ class Layer(NamedTuple):
 
 
 class Network(NamedTuple):
-    """All layers, and the coefficients ``[depth, W, n+1]`` or None."""
+    """All layers, the coefficients ``[depth, W, n+1]`` or None, and whether all hold."""
 
     first: Layer
     hidden: Layer
     last: Layer
     coeffs: jax.Array | None
+    valid: jax.Array  # []: otherwise nothing can be said of what the network does
+
+
+# Below this a variance is not known to a few eps where small numbers are taken for zero.
+_SMALLEST_VARIANCE = 2.0**-100
 
 
 def fold(
@@ -44,11 +49,17 @@ def fold(
         # In the dtype of the parameters, as the network does it.
         params = params | {"coeffs": config.layer.coefficients(params["coeffs"])}
     params, (mean, var) = jax.tree.map(lambda a: a.astype(dtype), (params, running))
-    scale = 1 / jnp.sqrt(var + config.epsilon)
+    variance = var + config.epsilon
+    scale = 1 / jnp.sqrt(variance)
     first = _normalised(params["first"], mean[0], scale[0])
     hidden = _normalised(params["hidden"], mean[1:], scale[1:])
     last = _last(params["last"], None if weights is None else weights.astype(dtype))
-    return Network(first, hidden, last, params.get("coeffs"))
+    coeffs = params.get("coeffs")
+    # A network with a NaN gives NaN, and so it does with a negative variance.
+    valid = jnp.all(var >= 0) & jnp.all(variance >= _SMALLEST_VARIANCE)
+    for array in jax.tree.leaves((params, mean, variance, first, hidden, last)):
+        valid &= jnp.all(jnp.isfinite(array))
+    return Network(first, hidden, last, coeffs, valid)
 
 
 def _normalised(part: dict[str, jax.Array], mean, scale) -> Layer:

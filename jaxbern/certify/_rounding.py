@@ -62,6 +62,12 @@ def both(a: Bounds, b: Bounds) -> Bounds:
     return Bounds(jnp.fmax(a.lower, b.lower), jnp.fmin(a.upper, b.upper))
 
 
+def only_if(holds: jax.Array, box: Bounds) -> Bounds:
+    """Bounds where ``holds``; elsewhere, and where they are NaN, nothing is known."""
+    lower = jnp.where(holds, box.lower, -jnp.inf)
+    return known(Bounds(lower, jnp.where(holds, box.upper, jnp.inf)))
+
+
 def known(box: Bounds) -> Bounds:
     """NaN, from an infinity or an overflow, made into what it says: nothing is known."""
     lower = jnp.where(jnp.isnan(box.lower), -jnp.inf, box.lower)
