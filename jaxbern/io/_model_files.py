@@ -6,6 +6,7 @@ holds pickled objects: a file from a stranger may be refused, but runs nothing.
 """
 
 import contextlib
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,13 +56,16 @@ def load(path: Path) -> MLP:
         header = storage.read_header(path)
         _check_header(header)
         model = _without_arrays(NetworkConfig(**header["config"]))
-        model.use_running_average = bool(header["use_running_average"])
-        arrays = storage.read_arrays(path, header["dtypes"])
-        for name, variable in _variables(model).items():
-            expected = variable.get_value()
-            empty = np.zeros(expected.shape, expected.dtype)
-            array = arrays[name] if empty.size else empty
-            _check_array(name, array, expected.shape, header["dtypes"])
+        model.use_running_average = header["use_running_average"]
+        variables = _variables(model)
+        shapes = {name: v.get_value().shape for name, v in variables.items()}
+        filled = {name: shape for name, shape in shapes.items() if math.prod(shape)}
+        _check_names(header["dtypes"], filled)
+        arrays = storage.read_arrays(path, header["dtypes"], filled)
+        for name, variable in variables.items():
+            empty = shapes[name], variable.get_value().dtype
+            array = arrays[name] if name in filled else np.zeros(*empty)
+            _check_array(name, array, shapes[name], header["dtypes"])
             variable.set_value(jnp.asarray(array))
     return model
 
@@ -108,16 +112,35 @@ def _check_one_network(arrays: dict[str, np.ndarray], config: NetworkConfig) -> 
                 f"{name} should have shape {list(shape)} by the network's options, got "
                 f"{list(arrays[name].shape)}; of networks stacked by vmap save each alone"
             )
+    _check_variance(arrays["var"])
+
+
+def _check_variance(var: np.ndarray) -> None:
+    if (var < 0).any():
+        raise FileError(
+            f"a running variance is {var.min():g}, but none can be negative; such a "
+            "network gives NaN"
+        )
 
 
 def _check_header(header: Any) -> None:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise FileError("it is not a network that MLP.save wrote")
     version = header["version"]
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise FileError(
+            "it is damaged, or not a network that MLP.save wrote: its format must be a "
+            f"number from 1, got {version!r}"
+        )
     if version > VERSION:
         raise FileError(
             f"a newer jaxbern wrote it (format {version}, this one reads up to "
             f"{VERSION}): pip install --upgrade jaxbern"
+        )
+    if not isinstance(header["use_running_average"], bool):
+        raise FileError(
+            "it is damaged: use_running_average must be true or false, got "
+            f"{header['use_running_average']!r}"
         )
     narrow = jnp.result_type(float) != jnp.float64
     if narrow and "float64" in header["dtypes"].values():
@@ -125,6 +148,13 @@ def _check_header(header: Any) -> None:
             "its numbers are float64, which JAX holds only after "
             'jax.config.update("jax_enable_x64", True)'
         )
+
+
+def _check_names(dtypes: dict[str, str], shapes: dict[str, tuple]) -> None:
+    if dtypes.keys() != shapes.keys():
+        one = min(dtypes.keys() ^ shapes.keys())
+        missing = "is missing" if one in shapes else "has no place in such a network"
+        raise FileError(f"it is damaged: its array {one} {missing}")
 
 
 def _check_array(name: str, array: np.ndarray, shape, dtypes: dict[str, str]) -> None:
@@ -135,3 +165,5 @@ def _check_array(name: str, array: np.ndarray, shape, dtypes: dict[str, str]) ->
             f"by its header {name} is {dtype}{list(shape)} in floating point, but it "
             f"holds {array.dtype}{list(array.shape)}"
         )
+    if name == "var":
+        _check_variance(array)

@@ -7,6 +7,7 @@ they are.
 
 import contextlib
 import json
+import math
 import os
 import uuid
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 
 _HEADER = "header"
+# Bytes that a header may have when unpacked, and what NumPy puts before an array.
+_LONGEST_HEADER, _BEFORE_ARRAY = 1 << 20, 1 << 12
 
 
 def write(path: Path, header: dict, arrays: Mapping[str, np.ndarray]) -> None:
@@ -38,20 +41,39 @@ def write(path: Path, header: dict, arrays: Mapping[str, np.ndarray]) -> None:
 def read_header(path: Path) -> Any:
     """What the header says; None if there is none."""
     with _opened(path) as content:
-        return json.loads(content[_HEADER].item()) if _HEADER in content else None
+        if _HEADER not in content:
+            return None
+        _check_size(content, _HEADER, _LONGEST_HEADER)
+        return json.loads(content[_HEADER].item())
 
 
-def read_arrays(path: Path, dtypes: Mapping[str, str]) -> dict[str, np.ndarray]:
-    """The arrays of these names."""
+def read_arrays(
+    path: Path, dtypes: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, np.ndarray]:
+    """The arrays of these names, none of which is unpacked if it is too large."""
     with _opened(path) as content:
+        for name, dtype in dtypes.items():
+            numbers = math.prod(shapes[name]) * jnp.dtype(dtype).itemsize
+            _check_size(content, name, numbers + _BEFORE_ARRAY)
         return {name: _restored(content[name], dtypes[name]) for name in dtypes}
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Mapping[str, np.ndarray]]:
+def _opened(path: Path) -> Iterator[np.lib.npyio.NpzFile]:
     # NumPy leaves a file of its own open when it cannot read it.
     with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
+        names = content.zip.namelist()
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"its member {twice} is there twice")
         yield content
+
+
+def _check_size(content: np.lib.npyio.NpzFile, name: str, limit: int) -> None:
+    """Before a member is unpacked: a small file can hold gigabytes of zeros."""
+    size = content.zip.getinfo(f"{name}.npy").file_size
+    if size > limit:
+        raise ValueError(f"{name} has {size:,} bytes, more than the {limit:,} expected")
 
 
 def _storable(array: np.ndarray) -> np.ndarray:

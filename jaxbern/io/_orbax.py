@@ -41,8 +41,11 @@ def read_header(path: Path) -> Any:
     return json.loads(header.read_text())
 
 
-def read_arrays(path: Path, dtypes: Mapping[str, str]) -> dict[str, np.ndarray]:
+def read_arrays(
+    path: Path, dtypes: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, np.ndarray]:
     """The arrays of these names."""
+    del shapes  # every file was compared with its checksum
     with _checkpointer() as checkpointer:
         arrays = checkpointer.restore(path)
     return {name: arrays[name] for name in dtypes}
@@ -79,7 +82,11 @@ def _check_replaceable(path: Path) -> None:
 
 
 def _check_sums(path: Path) -> None:
-    for name, checksum in _sums(path).items():
+    sums = _sums(path)
+    for name in set(_names(path)) - {_SUMS, *sums}:
+        if not Path(name).name.startswith("."):  # as a file system or a viewer leaves
+            raise ValueError(f"its file {name} is not in {_SUMS}")
+    for name, checksum in sums.items():
         if not (path / name).is_file():
             raise ValueError(f"its file {name} is missing")
         if _checksum(path / name) != checksum:

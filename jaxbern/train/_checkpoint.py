@@ -2,10 +2,12 @@
 
 Orbax writes each under another name and renames it when it is complete, so that a process
 killed at any moment leaves whole checkpoints only. Bits that change on the disk
-later are noticed by a checksum, and the checkpoint before is taken.
+later are noticed by checksums of all that is read back, and the checkpoint before is
+taken.
 """
 
 import hashlib
+import json
 import threading
 import time
 import warnings
@@ -21,7 +23,7 @@ from jaxbern.train._config import TrainConfig
 from jaxbern.train._history import History, Training
 from jaxbern.train._learner import State
 
-FORMAT = 1
+FORMAT = 2
 # Orbax numbers the saves of a process: those of two threads that begin together would
 # wait for each other's directories.
 _ONE_AT_A_TIME = threading.Lock()
@@ -66,10 +68,12 @@ class Checkpoints:
         arrays = _arrays(training.state)
         about = {
             "format": FORMAT,
+            "epochs": training.epochs,
             "identity": self._identity,
             "history": training.history.to_json(),
-            "checksum": _checksum(arrays),
+            "arrays": _checksum_of_arrays(arrays),
         }
+        about["checksum"] = _checksum(about)
         args = self._ocp.args
         with _ONE_AT_A_TIME:
             self._manager.save(
@@ -90,7 +94,7 @@ class Checkpoints:
         for epochs in steps:
             try:
                 about, arrays = self._read(epochs)
-                state = _into(template, arrays, about["checksum"])
+                state = _into(template, arrays, about["arrays"])
             except CheckpointError:
                 raise
             except Exception as problem:  # whatever a damaged file leads orbax to
@@ -117,6 +121,10 @@ class Checkpoints:
                 f"the checkpoints in {self._manager.directory} have format "
                 f"{about['format']}, this version of jaxbern reads {FORMAT}"
             )
+        if about["checksum"] != _checksum(about):
+            raise ValueError("what it says of itself has changed since it was written")
+        if about["epochs"] != epochs:
+            raise ValueError(f"it was written after epoch {about['epochs']}")
         check_same(about["identity"], self._identity, self._manager.directory)
         state = self._manager.restore(
             epochs, args=args.Composite(state=args.StandardRestore())
@@ -175,7 +183,7 @@ def _arrays(state: State) -> dict[str, np.ndarray]:
 
 
 def _into(template: State, arrays: Mapping[str, np.ndarray], checksum: str) -> State:
-    if _checksum(arrays) != checksum:
+    if _checksum_of_arrays(arrays) != checksum:
         raise ValueError("its arrays have changed since they were written")
 
     def leaf(path, like):
@@ -193,9 +201,16 @@ def _name(path) -> str:
     return jax.tree_util.keystr(path, simple=True, separator=".")
 
 
-def _checksum(arrays: Mapping[str, np.ndarray]) -> str:
+def _checksum(about: Mapping[str, Any]) -> str:
+    """Of all entries but the checksum itself."""
+    entries = {name: value for name, value in about.items() if name != "checksum"}
+    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
+
+
+def _checksum_of_arrays(arrays: Mapping[str, np.ndarray]) -> str:
     digest = hashlib.sha256()
     for name in sorted(arrays):
-        digest.update(name.encode())
-        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

@@ -129,6 +129,17 @@ def put(key, **changes):
         (lambda h, a: a.update(mean=a["mean"][:2]), r"mean is.*float32\[2, 4\]"),
         (lambda h, a: a.update(var=a["var"].astype(int)), r"var is.*int64\[3, 4\]"),
         (put("dtypes", coeffs="float64"), "float64.*jax_enable_x64"),
+        (lambda h, a: h.update(version=0), "damaged.*format.*got 0"),
+        (lambda h, a: h.update(version=-7.5), "damaged.*format.*got -7.5"),
+        (lambda h, a: h.update(version=True), "damaged.*format.*got True"),
+        (
+            lambda h, a: h.update(use_running_average="false"),
+            "true or false, got 'false'",
+        ),
+        (put("config", residual="no"), "residual must be True or False, got 'no'"),
+        (put("dtypes", other="float32"), "array other has no place"),
+        (lambda h, a: h["dtypes"].pop("coeffs"), "array coeffs is missing"),
+        (lambda h, a: a["var"].__setitem__((0, 0), -1), "variance is -1.*negative"),
     ],
 )
 def test_inconsistent_files(change, why, tmp_path):
@@ -136,6 +147,49 @@ def test_inconsistent_files(change, why, tmp_path):
     network().save(path)
     rewritten(path, change)
     refused(path, why)
+
+
+def test_a_negative_variance_is_not_saved(tmp_path):
+    model = network()
+    model.var[...] = -model.var[...]
+    with pytest.raises(ValueError, match=r"variance is .*negative.*gives NaN"):
+        model.save(tmp_path / "net.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_member_that_is_there_twice(tmp_path):
+    path = tmp_path / "net.npz"
+    network().save(path)
+    with (
+        zipfile.ZipFile(path, "a") as file,
+        pytest.warns(UserWarning, match="Duplicate"),
+    ):
+        file.writestr("mean.npy", npy())
+    refused(path, "mean.npy is there twice")
+
+
+@pytest.mark.parametrize("name", ["header", "mean"])
+def test_an_archive_that_unpacks_to_gigabytes_is_not_unpacked(
+    name, tmp_path, monkeypatch
+):
+    """Of nothing but zeros; the size is in the directory of the archive."""
+    path = tmp_path / "net.npz"
+    network().save(path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    arrays[name] = np.zeros(50_000_000, np.float32)
+    np.savez_compressed(path, **arrays)
+    assert path.stat().st_size < 1_000_000
+    read, most = zipfile.ZipExtFile.read, []
+
+    def watched(self, n=-1):
+        got = read(self, n)
+        most.append(len(got))
+        return got
+
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", watched)
+    refused(path, f"{name} has 200,000,128 bytes, more than the")
+    assert sum(most) < 1_000_000
 
 
 def test_double_precision_asks_for_it(tmp_path):

@@ -183,6 +183,26 @@ def test_bits_that_changed_on_the_disk_are_noticed(begun, whole, monkeypatch):
     assert_same_bits(result, whole)
 
 
+def test_a_digit_of_the_history_that_changed_is_noticed(begun, whole):
+    about = begun / "checkpoints" / "4" / "about" / "metadata"
+    text = about.read_text()
+    digit = text.index("0.", text.index('"auc"')) + 4
+    about.write_text(text[:digit] + str(9 - int(text[digit])) + text[digit + 1 :])
+    with pytest.warns(UserWarning, match="epoch 4: what it says of itself has changed"):
+        result = fit(begun, resume=True)
+    assert_same_bits(result, whole)
+
+
+def test_a_checkpoint_under_the_name_of_another_epoch_is_not_taken(begun, whole):
+    step = begun / "checkpoints" / "4"
+    step.rename(step.with_name("6"))
+    with pytest.warns(
+        UserWarning, match="that of epoch 6: it was written after epoch 4"
+    ):
+        result = fit(begun, resume=True)
+    assert_same_bits(result, whole)
+
+
 def test_damage_to_all_checkpoints_is_an_error(begun):
     for epoch in kept(begun):
         damage(begun, epoch)
