@@ -7,6 +7,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from jaxbern.initializers import Initializer
 from jaxbern.nn import _act_core as core
+from jaxbern.nn._option_checks import checked_epsilon, checked_momentum
 from jaxbern.nn._saturation import saturation
 from jaxbern.op._operator import bernstein
 
@@ -88,13 +89,16 @@ class BernsteinAct(linen.Module):
             "batch_stats", "mean", jnp.zeros, features, self.param_dtype
         )
         var = self.variable("batch_stats", "var", jnp.ones, features, self.param_dtype)
-        if linen.merge_param(
+        momentum = checked_momentum(self.momentum)
+        epsilon = checked_epsilon(self.epsilon)
+        averaged = linen.merge_param(
             "use_running_average", self.use_running_average, use_running_average
-        ):
-            return config.interval_from_statistics(mean.value, var.value, self.epsilon)
+        )
+        # Modules are initialised with any input, as a rule of one row.
+        if averaged or self.is_initializing():
+            return config.interval_from_statistics(mean.value, var.value, epsilon)
         batch = core.batch_statistics(x, self.param_dtype)
-        if not self.is_initializing():
-            for running, new in zip((mean, var), batch, strict=True):
-                kept = self.momentum * running.value + (1 - self.momentum) * new
-                running.value = jax.lax.stop_gradient(kept)
-        return config.interval_from_statistics(*batch, self.epsilon)
+        for running, new in zip((mean, var), batch, strict=True):
+            kept = momentum * running.value + (1 - momentum) * new
+            running.value = jax.lax.stop_gradient(kept)
+        return config.interval_from_statistics(*batch, epsilon)

@@ -3,10 +3,18 @@
 import jax
 import jax.numpy as jnp
 from flax import nnx
+from flax.errors import TraceContextError
 from jax.typing import ArrayLike, DTypeLike
 
 from jaxbern.initializers import Initializer
 from jaxbern.nn import _act_core as core
+from jaxbern.nn._option_checks import (
+    checked_epsilon,
+    checked_momentum,
+    flag,
+    parameter_key,
+    whole,
+)
 from jaxbern.nn._saturation import saturation
 from jaxbern.op._operator import bernstein
 
@@ -14,21 +22,22 @@ from jaxbern.op._operator import bernstein
 class BernsteinAct(nnx.Module):
     """A learnable activation: one Bernstein polynomial per neuron.
 
-    Stands where ``nnx.relu`` stood: input ``[..., features]``, output of the same shape and
-    dtype. Put a normalisation before it, so that most inputs fall in the interval.
+        Stands where ``nnx.relu`` stood: input ``[..., features]``, output of the same shape and
+        dtype. Put a normalisation before it, so that most inputs fall in the interval.
 
-    >>> import jax.numpy as jnp, jaxbern as jb
-    >>> from flax import nnx
-    >>> act = jb.BernsteinAct(16, degree=9, rngs=nnx.Rngs(0))
-    >>> act(jnp.zeros((32, 16))).shape
-    (32, 16)
+        >>> import jax.numpy as jnp, jaxbern as jb
+        >>> from flax import nnx
+    from flax.errors import TraceContextError
+        >>> act = jb.BernsteinAct(16, degree=9, rngs=nnx.Rngs(0))
+        >>> act(jnp.zeros((32, 16))).shape
+        (32, 16)
 
-    How often inputs leave the interval, per neuron, comes with any call and costs
-    nothing when it is not asked for:
+        How often inputs leave the interval, per neuron, comes with any call and costs
+        nothing when it is not asked for:
 
-    >>> y, seen = nnx.capture(act, nnx.Intermediate)(jnp.full((32, 16), 4.0))
-    >>> float(seen["saturation"][0].mean())
-    1.0
+        >>> y, seen = nnx.capture(act, nnx.Intermediate)(jnp.full((32, 16), 4.0))
+        >>> float(seen["saturation"][0].mean())
+        1.0
     """
 
     def __init__(
@@ -70,20 +79,20 @@ class BernsteinAct(nnx.Module):
           implementation: as for :func:`jaxbern.bernstein`.
           rngs: where the initialiser's key comes from, stream ``params``.
         """
-        if not isinstance(features, int) or features < 1:
-            raise ValueError(f"features must be an int of at least 1, got {features!r}")
+        features = whole("features", features, 1)
         config = core.LayerConfig(
             degree, lower, upper, monotone, domain, param_dtype=param_dtype
         )
         self.features = features
         self.config = nnx.static(config)
-        self.momentum, self.epsilon = momentum, epsilon
-        self.use_running_average = use_running_average
+        self.momentum = checked_momentum(momentum)
+        self.epsilon = checked_epsilon(epsilon)
+        self.use_running_average = flag("use_running_average", use_running_average)
         self.dtype = dtype
         self.implementation = implementation
-        shape = (features, degree + 1)
+        shape = (features, config.degree + 1)
         self.coeffs = nnx.Param(
-            config.init_coeffs(init, rngs.params(), shape, param_dtype)
+            config.init_coeffs(init, parameter_key(rngs), shape, param_dtype)
         )
         if domain == "learned":
             center, half_width = config.init_interval(features, param_dtype)
@@ -128,7 +137,14 @@ class BernsteinAct(nnx.Module):
         if self.config.domain != "batch" or self.use_running_average:
             return self.interval
         mean, var = core.batch_statistics(x, self.mean.dtype)
-        for running, batch in ((self.mean, mean), (self.var, var)):
-            kept = self.momentum * running[...] + (1 - self.momentum) * batch
-            running[...] = jax.lax.stop_gradient(kept)
+        try:
+            for running, batch in ((self.mean, mean), (self.var, var)):
+                kept = self.momentum * running[...] + (1 - self.momentum) * batch
+                running[...] = jax.lax.stop_gradient(kept)
+        except TraceContextError as error:
+            raise ValueError(
+                'domain="batch" updates running statistics, which jax.vmap or jax.jit '
+                "around the layer cannot: use nnx.vmap or nnx.jit with the layer as an "
+                "argument, or model.eval()"
+            ) from error
         return self.config.interval_from_statistics(mean, var, self.epsilon)

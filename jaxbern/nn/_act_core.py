@@ -1,14 +1,17 @@
 """What the nnx and the linen layer share: checks, parametrisations, the domain."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from jaxbern import initializers
-from jaxbern.op._interval import checked_interval
+from jaxbern.nn._option_checks import checked_degree, flag
+from jaxbern.op._interval import checked_interval, widths
 from jaxbern.op._operator_arguments import arithmetic
 
 Domain = Literal["fixed", "learned", "batch"]
@@ -31,10 +34,8 @@ class LayerConfig:
 
     def __post_init__(self):
         """Refuse what cannot work before any array is made."""
-        if isinstance(self.degree, bool) or not isinstance(self.degree, int):
-            raise TypeError(f"degree must be an int, got {self.degree!r}")
-        if self.degree < 0:
-            raise ValueError(f"degree must be at least 0, got {self.degree}")
+        object.__setattr__(self, "degree", checked_degree(self.degree))
+        object.__setattr__(self, "monotone", flag("monotone", self.monotone))
         if self.domain not in _DOMAINS:
             raise ValueError(
                 f"domain must be one of {', '.join(map(repr, _DOMAINS))}, "
@@ -48,6 +49,8 @@ class LayerConfig:
             # Floats or tuples, so that the configuration can be compared and hashed.
             plain = end.tolist()
             object.__setattr__(self, name, tuple(plain) if end.ndim else plain)
+        if self.domain == "learned":
+            _check_learnable(*ends)
 
     def init_coeffs(
         self,
@@ -83,25 +86,69 @@ class LayerConfig:
     def interval_from_statistics(
         self, mean: jax.Array, var: jax.Array, epsilon: float
     ) -> tuple[jax.Array, jax.Array]:
-        """The interval in units of the inputs' standard deviation around their mean."""
-        deviation = jnp.sqrt(var + epsilon)
+        """The interval in units of the inputs' standard deviation around their mean.
+
+        Inputs that are constant and far from zero would give an interval without width:
+        its ends stay a few roundings of their size apart.
+        """
+        wide = arithmetic(mean.dtype)
+        mean, deviation = mean.astype(wide), jnp.sqrt(var.astype(wide) + epsilon)
         lower, upper = (
-            jnp.broadcast_to(jnp.asarray(end, mean.dtype), mean.shape)
+            mean + jnp.broadcast_to(jnp.asarray(end, wide), mean.shape) * deviation
             for end in (self.lower, self.upper)
         )
-        return mean + lower * deviation, mean + upper * deviation
+        centre = 0.5 * lower + 0.5 * upper
+        half = jnp.maximum(_narrowest_half(centre), widths(wide)[0])
+        collapsed = upper - lower < 2 * half
+        return (
+            jnp.where(collapsed, centre - half, lower),
+            jnp.where(collapsed, centre + half, upper),
+        )
 
 
 def learned_interval(
     center: jax.Array, half_width: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """``center -+ |half_width|``: the ends never cross, whatever the optimiser does."""
-    half_width = jnp.maximum(jnp.abs(half_width), jnp.finfo(half_width.dtype).eps)
+    """``center -+ |half_width|``: the ends never cross, whatever the optimiser does.
+
+    A half-width stays above a few roundings of the centre and of one, both below what the
+    arithmetic can carry.
+    """
+    wide = arithmetic(center.dtype)
+    farthest = widths(wide)[1] / 4
+    center = jnp.clip(center.astype(wide), -farthest, farthest)
+    least = jnp.maximum(_narrowest_half(center), _narrowest_half(jnp.ones((), wide)))
+    half_width = jnp.clip(jnp.abs(half_width.astype(wide)), least, farthest)
     return center - half_width, center + half_width
+
+
+def _narrowest_half(centre: jax.Array) -> jax.Array:
+    """Half of an interval's width in which float arithmetic has some places left."""
+    return 4 * float(jnp.finfo(centre.dtype).eps) * jnp.abs(centre)
+
+
+def _check_learnable(lower: np.ndarray, upper: np.ndarray) -> None:
+    """An interval that is narrower than a learned one can be would silently be wider."""
+    centre = lower / 2 + upper / 2
+    least = 8 * np.finfo(lower.dtype).eps * np.maximum(np.abs(centre), 1)
+    widest = widths(lower.dtype)[1] / 4
+    fits = (upper - lower >= least) & (np.maximum(-lower, upper) <= widest)
+    if not fits.all():
+        raise ValueError(
+            'domain="learned" needs an interval that is wider than 8 roundings of its '
+            f"centre and of 1, with ends below {widest:.2g}; got lower={lower.tolist()}, "
+            f'upper={upper.tolist()}. Scale the input, or use domain="fixed"'
+        )
 
 
 def batch_statistics(x: jax.Array, dtype: DTypeLike) -> tuple[jax.Array, jax.Array]:
     """Mean and variance per neuron; they place the interval and pass no gradient."""
+    if math.prod(x.shape[:-1]) < 2:
+        raise ValueError(
+            'domain="batch" places the interval by the spread of a batch, and one row has '
+            f"none: x must have at least two rows, got {list(x.shape)}. Call the layer on "
+            "the whole batch instead of under vmap, or in evaluation mode"
+        )
     x = jax.lax.stop_gradient(x).astype(dtype)
     axes = tuple(range(x.ndim - 1))
     return jnp.mean(x, axis=axes), jnp.var(x, axis=axes)

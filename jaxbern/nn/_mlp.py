@@ -11,6 +11,7 @@ from jax.typing import DTypeLike
 from jaxbern.initializers import Initializer
 from jaxbern.nn import _describe, _network
 from jaxbern.nn._network import NetworkConfig
+from jaxbern.nn._option_checks import flag, parameter_key
 
 
 class MLP(nnx.Module):
@@ -111,8 +112,8 @@ class MLP(nnx.Module):
             implementation=implementation,
         )
         self.config = nnx.static(config)
-        self.use_running_average = use_running_average
-        params = _network.init(config, rngs.params(), init)
+        self.use_running_average = flag("use_running_average", use_running_average)
+        params = _network.init(config, parameter_key(rngs), init)
         mean, var = _network.init_statistics(config)
         self.first, self.hidden, self.last = (
             Linear(**params[name]) for name in ("first", "hidden", "last")

@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import itertools
 import math
-import numbers
 import operator
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,13 @@ from jaxbern.nn._hidden import (
     hidden_layer,
     keep_statistics,
     linear,
+)
+from jaxbern.nn._option_checks import (
+    checked_epsilon,
+    checked_momentum,
+    flag,
+    number,
+    whole,
 )
 from jaxbern.op._dispatch import requested
 from jaxbern.op._operator_arguments import arithmetic, floating
@@ -52,23 +58,18 @@ class NetworkConfig:
     def __post_init__(self):
         """Refuse what cannot work before any array is made."""
         for name in ("in_features", "depth", "width", "out_features"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be an int of at least 1, got {value!r}")
+            object.__setattr__(self, name, whole(name, getattr(self, name), 1))
+        for name in ("residual", "lean", "remat"):
+            object.__setattr__(self, name, flag(name, getattr(self, name)))
         if self.activation not in ACTIVATIONS:
             raise ValueError(
                 f"activation must be one of {', '.join(map(repr, ACTIVATIONS))}, "
                 f"got {self.activation!r}"
             )
-        for name in ("lower", "upper", "momentum", "epsilon"):
-            value = getattr(self, name)
-            if not isinstance(value, numbers.Real):
-                raise TypeError(f"{name} must be one number, got {value!r}")
-            object.__setattr__(self, name, float(value))  # NumPy's are not JSON
-        if not 0 <= self.momentum < 1:
-            raise ValueError(f"momentum must be in [0, 1), got {self.momentum!r}")
-        if not self.epsilon > 0:
-            raise ValueError(f"epsilon must be positive, got {self.epsilon!r}")
+        for name in ("lower", "upper"):  # those of NumPy are not JSON
+            object.__setattr__(self, name, number(name, getattr(self, name)))
+        object.__setattr__(self, "momentum", checked_momentum(self.momentum))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         for name in ("dtype", "param_dtype"):
             value = getattr(self, name)
             if value is None:
@@ -77,8 +78,8 @@ class NetworkConfig:
                 raise ValueError(f"{name} must be floating point, got {value!r}")
             object.__setattr__(self, name, jnp.dtype(value).name)
         layer = self.layer  # checks degree and interval, and rounds its ends
-        object.__setattr__(self, "lower", layer.lower)
-        object.__setattr__(self, "upper", layer.upper)
+        for name in ("degree", "lower", "upper", "monotone"):
+            object.__setattr__(self, name, getattr(layer, name))
 
     @property
     def layer(self) -> _act_core.LayerConfig:

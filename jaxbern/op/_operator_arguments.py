@@ -23,7 +23,7 @@ def by_degree(x: jax.Array, coeffs: ArrayLike) -> jax.Array:
     coeffs = floating("coeffs", coeffs)
     _check_shapes(x, coeffs)
     dtype = arithmetic(x.dtype, coeffs.dtype)
-    _check_degree(coeffs.shape[-1] - 1, dtype)
+    check_degree(coeffs.shape[-1] - 1, dtype)
     leading = jnp.moveaxis(coeffs, -1, 0).astype(dtype)
     missing = range(1, 1 + x.ndim - (coeffs.ndim - 1))
     return jnp.expand_dims(leading, tuple(missing))
@@ -78,7 +78,8 @@ def _check_shapes(x: jax.Array, coeffs: jax.Array) -> None:
         )
 
 
-def _check_degree(degree: int, dtype) -> None:
+def check_degree(degree: int, dtype) -> None:
+    """Refuse a degree whose binomials the arithmetic cannot hold."""
     highest = _HIGHEST_DEGREE[dtype.name]
     if degree > highest:
         raise ValueError(
