@@ -10,6 +10,7 @@ import json
 import math
 import os
 import uuid
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ def read_arrays(
 def _opened(path: Path) -> Iterator[np.lib.npyio.NpzFile]:
     # NumPy leaves a file of its own open when it cannot read it.
     with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
-        names = content.zip.namelist()
+        names = _archive(content).namelist()
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"its member {twice} is there twice")
@@ -71,9 +72,14 @@ def _opened(path: Path) -> Iterator[np.lib.npyio.NpzFile]:
 
 def _check_size(content: np.lib.npyio.NpzFile, name: str, limit: int) -> None:
     """Before a member is unpacked: a small file can hold gigabytes of zeros."""
-    size = content.zip.getinfo(f"{name}.npy").file_size
+    size = _archive(content).getinfo(f"{name}.npy").file_size
     if size > limit:
         raise ValueError(f"{name} has {size:,} bytes, more than the {limit:,} expected")
+
+
+def _archive(content: np.lib.npyio.NpzFile) -> zipfile.ZipFile:
+    assert content.zip is not None  # as long as it is open
+    return content.zip
 
 
 def _storable(array: np.ndarray) -> np.ndarray:
