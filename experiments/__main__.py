@@ -11,61 +11,55 @@ import sys
 # name: (module, what it does)
 EXPERIMENTS = {
     "bench": (
-        "experiments.bench",
-        "time forward and both gradients against other ways to write them",
+        "experiments.bench.bench_command",
+        "time and memory: activation, step, epoch, data; beside ReLU and PyTorch",
     ),
     "capacity": (
-        "experiments.capacity.command",
+        "experiments.capacity.capacity_command",
         "one neuron that solves XOR: what small networks can do, beside ReLU",
     ),
     "comparison": (
-        "experiments.comparison.command",
+        "experiments.comparison.comparison_command",
         "time, memory and training beside DeepBern-Nets, rationals and KANs",
     ),
     "data": (
-        "experiments.data.cli",
-        "what data there are; fetch, convert, draw and time them",
+        "experiments.data.data_command",
+        "what data there are; fetch, convert and draw them",
     ),
     "demo": (
         "experiments.demo",
         "everything once, in minutes: capacity, a small sweep, its report",
     ),
     "gpu": (
-        "experiments.gpu.cli",
+        "experiments.gpu.gpu_command",
         "compile for named GPUs without one: registers, instructions, roofline",
     ),
-    "network": (
-        "experiments.network.cli",
-        "memory, traffic and time of a whole training step, beside ReLU's",
-    ),
     "plan": (
-        "experiments.sweep.plan",
+        "experiments.sweep.plan_command",
         "what a sweep would take: cells, parameters, memory on a card, time",
     ),
     "report": (
-        "experiments.report.cli",
+        "experiments.report.report_command",
         "the paper's tables and figures from a sweep, beside the paper's numbers",
     ),
     "sensitivity": (
-        "experiments.sensitivity.command",
+        "experiments.sensitivity.sensitivity_command",
         "do the conclusions hang on interval, initialisation, decay or shape?",
     ),
     "sweep": (
-        "experiments.sweep.cli",
+        "experiments.sweep.sweep_command",
         "train a part of the paper's grid, or all of it; killed, it goes on",
     ),
-    "timing": (
-        "experiments.timing.command",
-        "time and memory of an epoch over the grid, as ratios to ReLU",
-    ),
     "theory": (
-        "experiments.theory.command",
+        "experiments.theory.theory_command",
         "degree, rate, stability and the table of bounds of the paper, checked",
     ),
-    "training": (
-        "experiments.training.cli",
-        "the training engine: times, beside PyTorch, AUC on HIGGS, kill and resume",
-    ),
+}
+# Earlier names of commands, and what to write instead.
+RENAMED = {
+    "network": "bench memory, bench step, bench compile or bench deep",
+    "timing": "bench epoch",
+    "training": "bench seeds, bench torch or bench auc",
 }
 
 
@@ -94,6 +88,8 @@ def main(argv: list[str] | None = None) -> int:
     if name not in EXPERIMENTS:
         near = difflib.get_close_matches(name, EXPERIMENTS, n=1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
+        if name in RENAMED:
+            hint = f": it is {RENAMED[name]} now"
         print(f"no experiment is called {name!r}{hint}\n\n{usage()}", file=sys.stderr)
         return 2
     return importlib.import_module(EXPERIMENTS[name][0]).main(rest) or 0

@@ -5,6 +5,9 @@ import sys
 import time
 from pathlib import Path
 
+from experiments.core.options import add_out
+from experiments.core.options import parser as new_parser
+
 _DESCRIPTION = """\
 Runs the whole pipeline on a machine with nothing but Python, in minutes:
 
@@ -21,8 +24,8 @@ def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
     # Imported here: help must not wait for JAX.
     from experiments import capacity
-    from experiments.report import build
-    from experiments.sweep.run import Sweep, run
+    from experiments.report import report_build
+    from experiments.sweep.sweep_run import Sweep, run
 
     began = time.perf_counter()
     store = options.out / "sweep"
@@ -36,20 +39,16 @@ def main(argv: list[str]) -> int:
         print("Stopped. The same command goes on where it was.", file=sys.stderr)
         return 130
     _step(3, "report: the paper's tables and figures from these cells")
-    page = build.run(store, options.out / "report")
+    page = report_build.run(store, options.out / "report")
     minutes = (time.perf_counter() - began) / 60
-    print("\n".join(closing(rows, build.verdict_lines(store), page, minutes)))
+    print("\n".join(closing(rows, report_build.verdict_lines(store), page, minutes)))
     return 1 if summary.failed else 0
 
 
 def parser() -> argparse.ArgumentParser:
     """The options."""
-    top = argparse.ArgumentParser(
-        prog="python -m experiments demo",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    top.add_argument("--out", type=Path, default=Path("results/demo"), help="folder")
+    top = new_parser("demo", _DESCRIPTION)
+    add_out(top, "results/demo")
     top.add_argument(
         "--quick", action="store_true", help="few seeds, few epochs: does it all work?"
     )

@@ -20,12 +20,12 @@ def whole(tmp_path_factory):
 
     It compiles or loads them itself, whatever this process had compiled before.
     """
-    from experiments.sweep import compiled
+    from experiments.sweep import compiled_programs
     from tests.experiments.sweep_cases import programs, sweep
 
     jax.clear_caches()
     root = tmp_path_factory.mktemp("whole")
-    with compiled.kept(programs(tmp_path_factory)):
+    with compiled_programs.kept(programs(tmp_path_factory)):
         summary = sweep(root)
     assert not summary.failed
     return root

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Callable, Collection
 from typing import Any
 
+from experiments.comparison import compared_packages as p
 from experiments.comparison import jax_modules as on_jax
-from experiments.comparison import packages as p
 from experiments.comparison import torch_modules as on_torch
 
 

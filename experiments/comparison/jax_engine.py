@@ -11,7 +11,7 @@ import optax
 from flax import nnx
 from jax import jit
 
-from experiments.comparison.tasks import Task
+from experiments.comparison.comparison_tasks import Task
 
 
 def parameters(module: Any) -> int:

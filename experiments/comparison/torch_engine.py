@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.comparison.tasks import Task
+from experiments.comparison.comparison_tasks import Task
 
 
 def parameters(module: Any) -> int:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from experiments.gpu.targets import Target
+from experiments.gpu.gpu_targets import Target
 
 WARP = 32
 # Of every capability from 8.0 to 9.0: registers are given to a warp in units of 256 by

@@ -12,8 +12,8 @@ an element forward, reads two and writes one backward, and is bound by that.
 from collections import Counter
 from dataclasses import dataclass
 
+from experiments.gpu.gpu_targets import Target
 from experiments.gpu.sass import COMPARE, FP32, SPECIAL, Report
-from experiments.gpu.targets import Target
 
 RELU_ACCESSES = {"forward": 2, "gradient": 3}
 

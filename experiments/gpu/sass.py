@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from experiments.gpu import toolchain
-from experiments.gpu.loops import natural_loops
+from experiments.gpu.sass_loops import natural_loops
 
 # FP32 work by the pipe that does it; together they are "FP32 instructions".
 FMA, COMPARE, SPECIAL = "fma", "compare", "special"

@@ -11,7 +11,7 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-from experiments.gpu.kernel import Kernel
+from experiments.gpu.gpu_kernel import Kernel
 
 # Fields of jaxlib's messages TritonAnyKernelCall, TritonKernelCall, TritonKernel.
 _CALL, _AUTOTUNED, _AUTOTUNED_CONFIGS = 1, 2, 2

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from experiments.report.groups import RELU, Group, degrees, shapes
+from experiments.report.grid_groups import RELU, Group, degrees, shapes
+from experiments.sweep.cell_results import CellResult
 from experiments.sweep.grid import Cell
-from experiments.sweep.results import CellResult
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,8 +10,8 @@ parameters, and of those with as many the one with the best metric. Efficiency i
 import dataclasses
 from collections.abc import Sequence
 
-from experiments.report.groups import RELU, Group, Metric, degrees, shapes
-from experiments.report.models import Model, within
+from experiments.report.grid_groups import RELU, Group, Metric, degrees, shapes
+from experiments.report.trained_models import Model, within
 from experiments.sweep.grid import SEEDS, Cell
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from experiments.report.efficiency import Row
 from experiments.report.evidence import Evidence
-from experiments.report.groups import GROUPS, METRICS, Group
+from experiments.report.grid_groups import GROUPS, METRICS, Group
 from experiments.report.judging import Case
 
 RESIDUAL = [group for group in GROUPS if group.residual]

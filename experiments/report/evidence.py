@@ -10,9 +10,9 @@ from experiments.report import (
     published,
     runtime,
 )
-from experiments.report.groups import GROUPS, METRICS, Group
-from experiments.report.models import models
-from experiments.sweep.results import CellResult
+from experiments.report.grid_groups import GROUPS, METRICS, Group
+from experiments.report.trained_models import models
+from experiments.sweep.cell_results import CellResult
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,8 +18,8 @@ thousands) and validation are left out. It is arithmetic, not time: what a devic
 of it is another matter.
 """
 
+from experiments.sweep.cell_results import CellResult
 from experiments.sweep.grid import Cell
-from experiments.sweep.results import CellResult
 
 _NORMALISATION = 6 + 10
 _SKIP = 1 + 1

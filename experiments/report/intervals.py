@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from scipy import special
 
-from experiments.report.groups import RELU, Group, activation_order
-from experiments.report.models import Model, within
+from experiments.report.grid_groups import RELU, Group, activation_order
+from experiments.report.trained_models import Model, within
 from experiments.sweep.grid import Cell
 
 LEVEL = 0.95

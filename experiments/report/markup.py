@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from experiments.core.tables import Entry, Line, Table
 from experiments.report import verdicts
-from experiments.report.claims import Verdict
-from experiments.report.figures import Figure
-from experiments.report.groups import Group, activation_name
+from experiments.report.grid_groups import Group, activation_name
 from experiments.report.judging import Status
+from experiments.report.paper_claims import Verdict
 from experiments.report.provenance import DONE, NOT_TRAINED, Coverage
+from experiments.report.report_figures import Figure
 from experiments.report.summary import Fact
-from experiments.report.tables import Entry, Line, Table
 
 MARKS = {"holds": "✓", "fails": "✗", "open": "…"}
 SIGNS = {DONE: ("✓", "done"), NOT_TRAINED: ("·", "not")}

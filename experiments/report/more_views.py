@@ -2,10 +2,7 @@
 
 from collections.abc import Sequence
 
-from experiments.report import intervals, runtime
-from experiments.report.groups import Group, activation_name, activation_order
-from experiments.report.intervals import Interval
-from experiments.report.tables import (
+from experiments.core.tables import (
     Column,
     Fields,
     Table,
@@ -13,6 +10,9 @@ from experiments.report.tables import (
     shape_name,
     shape_order,
 )
+from experiments.report import intervals, runtime
+from experiments.report.grid_groups import Group, activation_name, activation_order
+from experiments.report.intervals import Interval
 from experiments.report.views import shape_column
 from experiments.sweep.grid import DEGREES
 

@@ -4,11 +4,11 @@ import dataclasses
 import json
 from collections.abc import Iterable, Sequence
 
-from experiments.report.groups import GROUPS, Group, activation_name, shapes
-from experiments.report.models import diverged
+from experiments.report.grid_groups import GROUPS, Group, activation_name, shapes
+from experiments.report.trained_models import diverged
+from experiments.sweep.cell_results import CellResult
+from experiments.sweep.cell_store import Reading
 from experiments.sweep.grid import ACTIVATIONS, Cell, paper
-from experiments.sweep.results import CellResult
-from experiments.sweep.store import Reading
 from jaxbern.data._published import SETS
 from jaxbern.train import TrainConfig
 

@@ -5,7 +5,7 @@ import functools
 from pathlib import Path
 
 from experiments.report import convergence, efficiency, runtime
-from experiments.report.groups import Group, Metric
+from experiments.report.grid_groups import Group, Metric
 from experiments.sweep.grid import DEGREES, SEEDS
 
 FOLDER = Path(__file__).parent / "paper"

@@ -16,10 +16,10 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from experiments.report.groups import RELU, Group, degrees, shapes
-from experiments.report.models import models
+from experiments.report.grid_groups import RELU, Group, degrees, shapes
+from experiments.report.trained_models import models
+from experiments.sweep.cell_results import CellResult
 from experiments.sweep.grid import Cell
-from experiments.sweep.results import CellResult
 
 MEASURED = ("seconds", "epochs", "per_epoch")
 

@@ -4,11 +4,11 @@ import dataclasses
 import statistics
 from collections.abc import Sequence
 
+from experiments.core.tables import shape_name
 from experiments.report.evidence import Evidence
-from experiments.report.groups import METRICS, activation_name
-from experiments.report.tables import shape_name
+from experiments.report.grid_groups import METRICS, activation_name
+from experiments.sweep.cell_results import CellResult
 from experiments.sweep.grid import FEATURES, paper
-from experiments.sweep.results import CellResult
 
 
 @dataclasses.dataclass(frozen=True)

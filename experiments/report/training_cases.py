@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from experiments.report.convergence import Against
 from experiments.report.efficiency_cases import RESIDUAL, place
 from experiments.report.evidence import Evidence
-from experiments.report.groups import GROUPS, METRICS, RELU, Group, activation_name
+from experiments.report.grid_groups import GROUPS, METRICS, RELU, Group, activation_name
 from experiments.report.judging import Case
 from experiments.sweep.grid import DEGREES, FIXED
 

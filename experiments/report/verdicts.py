@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from experiments.report.claims import Verdict
+from experiments.core.tables import Column, Fields, Table, build
 from experiments.report.judging import Judgement, Status
-from experiments.report.tables import Column, Fields, Table, build
+from experiments.report.paper_claims import Verdict
 
 FIELDS: Fields = {
     "claim": lambda verdict: verdict.claim.key,

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-from experiments.report import convergence, efficiency
-from experiments.report.groups import RELU, Group, Metric
-from experiments.report.tables import (
+from experiments.core.tables import (
     Column,
     Fields,
     Table,
@@ -12,6 +10,8 @@ from experiments.report.tables import (
     shape_name,
     shape_order,
 )
+from experiments.report import convergence, efficiency
+from experiments.report.grid_groups import RELU, Group, Metric
 from experiments.sweep.grid import DEGREES, Cell
 
 NEVER = "--"

@@ -2,8 +2,10 @@
 
 import dataclasses
 import itertools
+from typing import TYPE_CHECKING
 
-from jaxbern.train import NetworkConfig
+if TYPE_CHECKING:
+    from jaxbern.train import NetworkConfig
 
 FEATURES = {"higgs": 28, "susy": 18}
 FIXED = ("relu", "leaky_relu", "selu", "gelu")
@@ -58,8 +60,10 @@ class Cell:
         return f"{self.dataset}-{self.kind}-{self.depth}x{self.width}-{activation}"
 
     @property
-    def network(self) -> NetworkConfig:
+    def network(self) -> "NetworkConfig":
         """Options of the network."""
+        from jaxbern.train import NetworkConfig  # with JAX: help does not wait for it
+
         network = NetworkConfig(
             FEATURES[self.dataset],
             self.depth,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 import jaxbern as jb
-from experiments.sweep import order
+from experiments.sweep import cell_order
 from experiments.sweep.grid import Cell
 
 STEPS = 3  # in a measured epoch
@@ -90,5 +90,7 @@ def _shape(cell: Cell) -> tuple:
 
 
 def _step_cost(cell: Cell, batch: int) -> float:
-    few, many = (order.cost(cell, rows=batch, batch=batch, epochs=n) for n in (1, 2))
+    few, many = (
+        cell_order.cost(cell, rows=batch, batch=batch, epochs=n) for n in (1, 2)
+    )
     return many - few

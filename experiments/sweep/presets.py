@@ -18,7 +18,7 @@ class Preset:
     Attributes:
       about: in a line.
       cells: makes the list of them.
-      source: where events come from, see :func:`experiments.sweep.events.load`.
+      source: where events come from, see :func:`experiments.sweep.sweep_events.load`.
       rows: how many; all that there are, if None.
       training: options of :class:`jb.train.TrainConfig`, but for the network.
       jobs: cells at a time in one process, if it computes on the processor.

@@ -1,6 +1,6 @@
 """What the errors of (b) show, in words; what can be counted is counted."""
 
-from experiments.theory.rate import Row, network_name
+from experiments.theory.theory_rate import Row, network_name
 
 _TEXT = """\
 What this shows, and what not:

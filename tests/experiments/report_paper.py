@@ -8,10 +8,10 @@ are chosen so that both are true; nothing else of the answers goes into the stor
 import csv
 from collections.abc import Iterator
 
-from experiments.report.groups import GROUPS, METRICS, Group, Metric
+from experiments.report.grid_groups import GROUPS, METRICS, Group, Metric
 from experiments.report.published import FOLDER
+from experiments.sweep.cell_results import CellResult
 from experiments.sweep.grid import Cell
-from experiments.sweep.results import CellResult
 from tests.experiments import report_stores
 
 HALF_DIGIT = 0.5e-4

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.sweep import store
+from experiments.sweep import cell_store
 from experiments.sweep.grid import ACTIVATIONS, Cell
 from tests.experiments import report_stores
 
@@ -24,10 +24,10 @@ LOST = Cell("susy", False, 15, 16, "bernstein:25")
 def fill(root: Path) -> None:
     """A complete group of two architectures, a part of another, and two faults."""
     for result in report_stores.learning([*WHOLE, *PART, DAMAGED]):
-        store.write(root, result)
+        cell_store.write(root, result)
     path = root / "cells" / DAMAGED.name / "history.jsonl"
     path.write_bytes(path.read_bytes()[:-20])
     losses = [np.linspace(0.69, 0.5, n) for n in (4, 0, 9)]
     reasons = ["nonfinite", "nonfinite", "early"]
     lost = report_stores.result(LOST, losses, reasons=reasons)
-    store.write(root, lost)
+    cell_store.write(root, lost)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from experiments.sweep.cell_results import CellResult
 from experiments.sweep.grid import Cell
-from experiments.sweep.results import CellResult
 from jaxbern.train import TrainConfig
 
 ENVIRONMENT = {"jax": "0.10.2", "python": "3.11", "device": "cpu", "revision": "abc"}

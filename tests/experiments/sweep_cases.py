@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 import jaxbern as jb
-from experiments.sweep import presets, store
+from experiments.sweep import cell_store, presets
+from experiments.sweep.cell_results import COLUMNS, CellResult
 from experiments.sweep.grid import Cell
-from experiments.sweep.results import COLUMNS, CellResult
-from experiments.sweep.run import Sweep, run
+from experiments.sweep.sweep_run import Sweep, run
 
 EPOCHS = 4
 # Of one layer, so that skips make no difference: the second is the program of the first.
@@ -46,7 +46,7 @@ def sweep(root: Path, what: Sweep = SWEEP, **options):
 
 def histories(root: Path) -> dict[str, dict]:
     """All that must be the same bit for bit, of each completed cell."""
-    reading = store.read(root, thorough=True)
+    reading = cell_store.read(root, thorough=True)
     return {
         result.cell.name: {
             "stops": result.stops,

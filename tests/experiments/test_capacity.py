@@ -11,10 +11,16 @@ from PIL import Image
 
 import experiments.capacity
 from experiments.__main__ import main
-from experiments.capacity import command, report, results, tasks, training
-from experiments.capacity.results import Outcome
-from experiments.capacity.tasks import TASKS, Budget
-from experiments.capacity.training import Trained
+from experiments.capacity import (
+    capacity_command,
+    capacity_report,
+    capacity_results,
+    capacity_tasks,
+    capacity_training,
+)
+from experiments.capacity.capacity_results import Outcome
+from experiments.capacity.capacity_tasks import TASKS, Budget
+from experiments.capacity.capacity_training import Trained
 from tests.oracles import casteljau
 from tests.quick import quickly
 
@@ -27,8 +33,8 @@ CHOSEN = (TASKS[0], TASKS[3])  # XOR and the oscillator: a kind of task each
 @pytest.fixture(scope="module")
 def outcomes():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "jit", quickly)
-        return command.train_all(CHOSEN, SMALL)
+        patch.setattr(capacity_training, "jit", quickly)
+        return capacity_command.train_all(CHOSEN, SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +42,7 @@ def written(outcomes, tmp_path_factory):
     """All files, from the command as it is typed, with what was trained above."""
     out = tmp_path_factory.mktemp("capacity")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(command, "train_all", lambda *_: outcomes)
+        patch.setattr(capacity_command, "train_all", lambda *_: outcomes)
         picture = out / "there" / "xor.png"
         options = ["--quick", "--out", str(out), "--picture", str(picture)]
         assert main(["capacity", *options]) == 0
@@ -86,11 +92,11 @@ def test_one_bernstein_neuron_learns_xor_and_one_relu_cannot(outcomes):
 def alone(outcome, network, **options):
     """The second seed again, in no company."""
     few = slice(1, 2)
-    points = training.Points(*(array[few] for array in outcome.points))
+    points = capacity_training.Points(*(array[few] for array in outcome.points))
     runs = outcome.runs[few]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "jit", quickly)
-        return training.compiled(
+        patch.setattr(capacity_training, "jit", quickly)
+        return capacity_training.compiled(
             outcome.task, network, runs, points, SMALL, **options
         )()
 
@@ -110,11 +116,13 @@ def test_batchnorm_keeps_inputs_inside_and_has_its_table(outcomes):
     assert trained.outside == 0  # a standardised uniform x is within 1.8
     assert trained.value != outcome.trained["DBN"].value[1]
     both = {"DBN": trained, "ReLU": trained}
-    page = report.markdown([dataclasses.replace(outcome, normalised=both)], SMALL)
+    page = capacity_report.markdown(
+        [dataclasses.replace(outcome, normalised=both)], SMALL
+    )
     assert (
         f"| {outcome.task.show(trained.value[0])} |" in page.split("With BatchNorm")[1]
     )
-    assert "With BatchNorm" not in report.markdown(outcomes, SMALL)
+    assert "With BatchNorm" not in capacity_report.markdown(outcomes, SMALL)
 
 
 def test_tables_say_what_the_seeds_did(outcomes, written):
@@ -151,15 +159,17 @@ def test_the_page_has_the_papers_figures_and_every_picture_exists(written):
             image.verify()
     assert (written / "there" / "xor.png").read_bytes()[:4] == b"\x89PNG"
     with Image.open(written / "xor_blobs.gif") as film:
-        assert 3 <= film.n_frames <= tasks.QUICK.frames
+        assert 3 <= film.n_frames <= capacity_tasks.QUICK.frames
 
 
 def test_the_same_numbers_give_the_same_files(outcomes, written, tmp_path):
-    from experiments.capacity import figures
+    from experiments.capacity import capacity_figures
 
-    for path in report.write(outcomes, tmp_path, tasks.QUICK):
+    for path in capacity_report.write(outcomes, tmp_path, capacity_tasks.QUICK):
         assert path.read_bytes() == (written / path.name).read_bytes()
-    for path in figures.save(figures.draw_seeds(outcomes), tmp_path / "seeds"):
+    for path in capacity_figures.save(
+        capacity_figures.draw_seeds(outcomes), tmp_path / "seeds"
+    ):
         assert path.read_bytes() == (written / path.name).read_bytes()
 
 
@@ -168,14 +178,14 @@ def test_parameters_are_counted_as_they_are(outcomes):
         for network in outcome.task.networks:
             history = outcome.trained[network.kind].history
             count = sum(leaf[0, 0].size for leaf in jax.tree.leaves(history))
-            assert results.parameter_count(outcome.task, network) == count
+            assert capacity_results.parameter_count(outcome.task, network) == count
 
 
 def made_up(task, value, learned, held_out_y):
     """An outcome of one seed with these numbers."""
-    runs = training.runs_of(task, Budget(seeds=1, seeds_of_variants=0))
+    runs = capacity_training.runs_of(task, Budget(seeds=1, seeds_of_variants=0))
     arrays = [np.array([number]) for number in (value, learned, 0.25)]
-    points = training.Points(*[np.zeros((1, 1))] * 3, held_out_y[None], 0, 0)
+    points = capacity_training.Points(*[np.zeros((1, 1))] * 3, held_out_y[None], 0, 0)
     return Outcome(task, runs, points, {"DBN": Trained(*arrays, None)}, {})
 
 
@@ -190,14 +200,14 @@ def made_up(task, value, learned, held_out_y):
 )
 def test_why_a_seed_fails(task, value, learned, why):
     waves = np.sqrt(0.2) * np.sin(np.linspace(0, 20 * np.pi, 1000))  # variance 0.1
-    [failure] = results.failures(made_up(task, value, learned, waves))
+    [failure] = capacity_results.failures(made_up(task, value, learned, waves))
     assert (failure.value, failure.learned, failure.outside) == (value, learned, 0.25)
     assert why in failure.why
 
 
 def test_a_seed_at_the_target_is_no_failure():
     for task, value in ((TASKS[0], 100.0), (TASKS[3], 2e-4)):
-        assert not results.failures(made_up(task, value, value, np.ones(3)))
+        assert not capacity_results.failures(made_up(task, value, value, np.ones(3)))
 
 
 def test_run_is_there_for_other_commands(monkeypatch, outcomes, tmp_path):
@@ -205,11 +215,11 @@ def test_run_is_there_for_other_commands(monkeypatch, outcomes, tmp_path):
 
     def run(out, budget):
         asked.update(out=out, budget=budget)
-        return [row for outcome in outcomes for row in results.rows(outcome)]
+        return [row for outcome in outcomes for row in capacity_results.rows(outcome)]
 
-    monkeypatch.setattr(command, "run", run)
+    monkeypatch.setattr(capacity_command, "run", run)
     rows = experiments.capacity.run(tmp_path, quick=True)
-    assert asked == {"out": tmp_path, "budget": tasks.QUICK}
+    assert asked == {"out": tmp_path, "budget": capacity_tasks.QUICK}
     assert [(row.task, row.network) for row in rows[:2]] == [
         ("xor_blobs", "DBN"),
         ("xor_blobs", "ReLU"),

@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from experiments.data import bench, cli, text
+from experiments.bench import bench_data
+from experiments.data import data_command, uci_text
 from jaxbern.data import _converted
 from jaxbern.data._published import HIGGS
 from tests.data import data_files
@@ -23,13 +24,13 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_info_before_and_after_conversion(folder, capsys):
-    assert cli.main(["info"]) == 0
+    assert data_command.main(["info"]) == 0
     before = capsys.readouterr().out
     assert f"no         {folder / 'HIGGS.csv.gz'}" in before
     assert "python -m experiments data fetch susy" in before
-    assert cli.main(["convert", "higgs"]) == 0
+    assert data_command.main(["convert", "higgs"]) == 0
     assert "200 events x 28 features" in capsys.readouterr().out
-    assert cli.main(["info", "--check"]) == 0
+    assert data_command.main(["info", "--check"]) == 0
     after = capsys.readouterr().out
     assert f"yes        {folder / 'HIGGS.csv.gz'}" in after
     assert "1 converted" in after
@@ -37,29 +38,31 @@ def test_info_before_and_after_conversion(folder, capsys):
 
 
 def test_check_finds_a_flipped_bit(capsys):
-    cli.main(["convert", "higgs"])
+    data_command.main(["convert", "higgs"])
     (copy,) = _converted.folder().iterdir()
     with (copy / "x.npy").open("r+b") as file:
         file.seek(-1, os.SEEK_END)
         last = file.read(1)[0]
         file.seek(-1, os.SEEK_END)
         file.write(bytes([last ^ 1]))
-    assert cli.main(["info", "--check"]) == 1
+    assert data_command.main(["info", "--check"]) == 1
     assert "DAMAGED" in capsys.readouterr().out
 
 
 def test_problems_are_told_without_a_traceback(folder, capsys):
     (folder / "HIGGS.csv.gz").write_bytes(b"")
-    assert cli.main(["convert", "higgs"]) == 1
+    assert data_command.main(["convert", "higgs"]) == 1
     assert "is empty (0 bytes)" in capsys.readouterr().err
-    assert cli.main(["convert", "susy"]) == 1
+    assert data_command.main(["convert", "susy"]) == 1
     assert "SUSY is not here" in capsys.readouterr().err
 
 
 def test_benchmark(monkeypatch, tmp_path, capsys):
     """The table, with readers called here instead of in new processes."""
-    monkeypatch.setattr(bench, "measure", lambda *args: bench.Run(0.5, 0.4, 120, 100))
-    bench.report(tmp_path, rows=40, repeats=1)
+    monkeypatch.setattr(
+        bench_data, "measure", lambda *args: bench_data.Run(0.5, 0.4, 120, 100)
+    )
+    bench_data.tables(tmp_path, rows=40, repeats=1)
     printed = capsys.readouterr().out
     assert "40 rows (40 distinct)" in printed
     assert "jb.data.load" in printed
@@ -67,16 +70,16 @@ def test_benchmark(monkeypatch, tmp_path, capsys):
 
 
 def test_benchmark_child(tmp_path, capsys):
-    text.write_repeated(tmp_path / "h.csv.gz", text.lines(20), times=3)
-    bench.main(["--child", "jb.data.load", str(tmp_path / "h.csv.gz")])
-    run = bench.Run(*json.loads(capsys.readouterr().out))
+    uci_text.write_repeated(tmp_path / "h.csv.gz", uci_text.lines(20), times=3)
+    bench_data.child("jb.data.load", str(tmp_path / "h.csv.gz"))
+    run = bench_data.Run(*json.loads(capsys.readouterr().out))
     assert run.seconds > 0
     assert 0 < run.before <= run.peak
 
 
 def test_repeated_text_is_one_valid_gzip(tmp_path):
-    lines = text.lines(20)
-    text.write_repeated(tmp_path / "h.csv.gz", lines, times=3)
+    lines = uci_text.lines(20)
+    uci_text.write_repeated(tmp_path / "h.csv.gz", lines, times=3)
     assert gzip.decompress((tmp_path / "h.csv.gz").read_bytes()) == lines * 3
     assert len(lines.splitlines()[0].split(b",")) == 29
     assert lines.startswith(

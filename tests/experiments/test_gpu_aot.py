@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from experiments.gpu import roofline, sass, targets, traffic
+from experiments.gpu import gpu_targets, hlo_traffic, roofline, sass
 from tests.experiments.gpu_cases import needs_compiler
 
 
@@ -15,7 +15,7 @@ def struct(*shape: int) -> jax.ShapeDtypeStruct:
 @needs_compiler
 @pytest.mark.parametrize("name", ["a30", "h100", "l4"])
 def test_xla_kernel_compiles_for_an_absent_gpu(name):
-    from experiments.gpu.compile import compile_for
+    from experiments.gpu.gpu_compile import compile_for
 
     compiled = compile_for(name, lambda x: jnp.maximum(x, 0), struct(1024, 256))
     [(kernel_name, ptx)] = compiled.ptx.items()
@@ -26,7 +26,7 @@ def test_xla_kernel_compiles_for_an_absent_gpu(name):
     counts = roofline.executed(report, threads=threads, elements=elements, itemsize=4)
     assert counts["compare"] == elements  # one FMNMX each
     assert report.spills == 0
-    assert traffic.traffic(compiled.hlo) == 8 * elements
+    assert hlo_traffic.traffic(compiled.hlo) == 8 * elements
     assert compiled.peak_memory == 8 * elements
 
 
@@ -45,7 +45,7 @@ def test_pallas_kernel_compiles_again_and_again():
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import triton as plgpu
 
-    from experiments.gpu.compile import compile_for
+    from experiments.gpu.gpu_compile import compile_for
 
     block = pl.BlockSpec((256, 128), lambda i, j: (i, j))
     call = pl.pallas_call(
@@ -57,7 +57,7 @@ def test_pallas_kernel_compiles_again_and_again():
         name="square",
         compiler_params=plgpu.CompilerParams(num_warps=4, num_stages=1),
     )
-    for target in (targets.A30, targets.A30, targets.H100):
+    for target in (gpu_targets.A30, gpu_targets.A30, gpu_targets.H100):
         compiled = compile_for(target, call, struct(16384, 256))
         kernel = compiled.kernels["square"]
         assert (kernel.grid, kernel.threads) == ((64, 2, 1), 128)
@@ -74,11 +74,11 @@ def test_pallas_kernel_compiles_again_and_again():
 @needs_compiler
 @pytest.mark.parametrize("implementation", ["pallas", "triton"])
 def test_kernels_move_what_relu_moves(implementation):
-    from experiments.gpu import measure, programs
+    from experiments.gpu import gpu_measure, gpu_programs
 
-    workload = programs.Workload()
+    workload = gpu_programs.Workload()
     for which, accesses in roofline.RELU_ACCESSES.items():
-        row = measure.measure(targets.A30, workload, 9, implementation, which)
+        row = gpu_measure.measure(gpu_targets.A30, workload, 9, implementation, which)
         assert row.kernel.startswith("jaxbern_bernstein")
         assert row.spills == 0
         assert row.fp32_per_element > 10  # a coefficient is at least one multiply-add

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from experiments import __main__ as dispatcher
-from experiments.gpu import cli, toolchain
+from experiments.gpu import gpu_command, toolchain
 from tests.experiments.gpu_cases import needs_compiler
 
 
@@ -32,13 +32,13 @@ def test_unknown_experiment_is_helped(capsys):
 
 def test_unknown_gpu_is_explained(capsys):
     with pytest.raises(SystemExit):
-        cli.parser().parse_args(["--target", "a30,b9"])
+        gpu_command.parser().parse_args(["--target", "a30,b9"])
     assert "one of a30, a100, h100, l4" in capsys.readouterr().err
 
 
 def test_missing_packages_are_named(monkeypatch, capsys):
     monkeypatch.setattr(toolchain, "cuda_plugin", lambda: None)
-    assert cli.main(["--degree", "3"]) == 1
+    assert gpu_command.main(["--degree", "3"]) == 1
     assert 'pip install "jaxbern[gpu-aot]"' in capsys.readouterr().err
 
 
@@ -53,7 +53,7 @@ def test_plugin_of_another_version_is_told(monkeypatch):
 def test_command_writes_table_csv_and_plot(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     options = ["--degree", "3", "--rows", "1024", "--implementation", "xla"]
-    assert cli.main([*options, "--out", str(tmp_path)]) == 0
+    assert gpu_command.main([*options, "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert "NVIDIA A30, sm_80, degree 3" in printed
     assert "h + act(batchnorm(h w + b))" in printed

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from experiments.gpu import loops, sass, traffic, triton_calls
+from experiments.gpu import hlo_traffic, sass, sass_loops, triton_calls
 from tests.experiments.gpu_cases import HLO, analysed
 
 # --- machine code ---------------------------------------------------------------------
@@ -60,7 +60,7 @@ def code(*lines: str) -> list[sass.Instruction]:
 
 def test_jump_back_from_a_rare_block_is_no_loop():
     # 0 -> 1 -> 2 (exit), with 0 -> 3 -> 1 for the rare case.
-    found, reached = loops.natural_loops(
+    found, reached = sass_loops.natural_loops(
         code("@P0 BRA 0x30", "FADD R1, R1, R2", "EXIT", "BRA 0x10")
     )
     assert found == []
@@ -68,7 +68,7 @@ def test_jump_back_from_a_rare_block_is_no_loop():
 
 
 def test_nested_loops_and_subroutines():
-    found, reached = loops.natural_loops(
+    found, reached = sass_loops.natural_loops(
         code(
             "MOV R1, R2",  # 0
             "FADD R1, R1, R2",  # 1: outer
@@ -118,8 +118,8 @@ def test_traffic_counts_slices_and_trips():
     slice_bytes, call_bytes = 64 * 4 * 4, 8 * 4 * (2 + 4)
     index = 4  # the loop counter is read by both fusions
     # Each of ten passes reads a slice and writes it, then does so again in place.
-    assert traffic.traffic(HLO) == 10 * (4 * slice_bytes + 2 * index) + call_bytes
-    last = traffic.accesses(HLO)[-1]
+    assert hlo_traffic.traffic(HLO) == 10 * (4 * slice_bytes + 2 * index) + call_bytes
+    last = hlo_traffic.accesses(HLO)[-1]
     assert last.instruction.opcode == "custom-call"
     assert 'name = "square"' in last.instruction.attributes
 
@@ -131,7 +131,9 @@ def test_traffic_of_a_fusion_that_is_started_and_awaited():
         f"  %begun = ((s32[], {result}), {result}, u32[]) fusion-start({operands}){rest}\n"
         f"  %{name} = {result} fusion-done(%begun)"
     )
-    assert traffic.traffic(HLO.replace(plain[0], started)) == traffic.traffic(HLO)
+    assert hlo_traffic.traffic(HLO.replace(plain[0], started)) == hlo_traffic.traffic(
+        HLO
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,9 +146,9 @@ def test_traffic_of_a_fusion_that_is_started_and_awaited():
     ],
 )
 def test_size_of_a_type(shape, nbytes):
-    assert traffic.size(shape) == nbytes
+    assert hlo_traffic.size(shape) == nbytes
 
 
 def test_text_without_entry_is_refused():
     with pytest.raises(ValueError, match="ENTRY"):
-        traffic.traffic("module @jit_f {}")
+        hlo_traffic.traffic("module @jit_f {}")

@@ -5,7 +5,7 @@ import dataclasses
 
 import pytest
 
-from experiments.gpu import roofline, targets
+from experiments.gpu import gpu_targets, roofline
 from experiments.gpu.occupancy import occupancy
 from tests.experiments.gpu_cases import analysed
 
@@ -44,31 +44,31 @@ def test_loop_that_stores_nothing_runs_until_all_is_read():
     ],
 )
 def test_occupancy_on_a30(need, blocks, limit):
-    held = occupancy(targets.A30, **need)
+    held = occupancy(gpu_targets.A30, **need)
     assert (held.blocks, held.limit) == (blocks, limit)
     assert held.share == blocks * -(-need["threads"] // 32) / 64
 
 
 def test_l4_holds_fewer_threads_than_a30():
-    held = occupancy(targets.L4, registers=32, threads=256)
+    held = occupancy(gpu_targets.L4, registers=32, threads=256)
     assert (held.blocks, held.share) == (6, 1.0)
 
 
 def test_bound_names_the_slowest_resource():
     counts = collections.Counter(fma=40, compare=10, special=1, integer=2)
-    few = roofline.bound(targets.A30, 8, counts)
+    few = roofline.bound(gpu_targets.A30, 8, counts)
     # 51 instructions on 64 lanes of 56 cores against 8 bytes at 933 GB/s.
     assert few.limit == "fp32"
     assert few.time == pytest.approx(51 / (64 * 56 * 1.44e9))
-    assert roofline.bound(targets.A30, 80, counts).limit == "memory"
+    assert roofline.bound(gpu_targets.A30, 80, counts).limit == "memory"
     # The H100 has twice the lanes for a multiply-add but not for a comparison.
     compares = collections.Counter(compare=100)
-    assert roofline.bound(targets.H100, 8, compares).limit == "alu"
+    assert roofline.bound(gpu_targets.H100, 8, compares).limit == "alu"
 
 
 def test_relu_is_bound_by_its_traffic():
-    assert roofline.relu_time(targets.A30, "forward", 10**6, 4) == 8e6 / 933e9
-    assert roofline.relu_time(targets.A30, "gradient", 10**6, 2) == 6e6 / 933e9
+    assert roofline.relu_time(gpu_targets.A30, "forward", 10**6, 4) == 8e6 / 933e9
+    assert roofline.relu_time(gpu_targets.A30, "gradient", 10**6, 2) == 6e6 / 933e9
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_relu_is_bound_by_its_traffic():
     ],
 )
 def test_targets_have_the_peak_of_their_data_sheets(name, tflops, arch):
-    target = targets.get(name)
+    target = gpu_targets.get(name)
     assert target.tflops == pytest.approx(tflops, rel=0.005)
     assert target.arch == arch
     assert f"core_count: {target.cores}\n" in target.text_proto()
@@ -89,4 +89,4 @@ def test_targets_have_the_peak_of_their_data_sheets(name, tflops, arch):
 
 def test_unknown_target_is_explained():
     with pytest.raises(ValueError, match=r"one of a30, a100, h100, l4, got 'b9'"):
-        targets.get("b9")
+        gpu_targets.get("b9")

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from experiments.sweep import grid, order, presets, progress, select
+from experiments.sweep import cell_order, grid, grid_filter, presets, sweep_progress
 from experiments.sweep.grid import Cell
-from experiments.sweep.select import Filter
+from experiments.sweep.grid_filter import Filter
 
 PAPER = grid.paper()
 
 
-@pytest.mark.parametrize("module", [grid, order, progress, select])
+@pytest.mark.parametrize("module", [grid, cell_order, sweep_progress, grid_filter])
 def test_examples_in_docstrings(module):
     found = doctest.testmod(module)
     assert found.attempted
@@ -73,8 +73,8 @@ def test_presets():
 )
 def test_filters(words, expected):
     parser = argparse.ArgumentParser()
-    select.add_options(parser)
-    part = select.from_options(parser.parse_args(words.split()))
+    grid_filter.add_options(parser)
+    part = grid_filter.from_options(parser.parse_args(words.split()))
     assert len(part.of(PAPER)) == expected
 
 
@@ -92,7 +92,7 @@ def test_a_filter_that_nothing_fits_says_what_there_is():
 )
 def test_filters_that_make_no_sense(words, capsys):
     parser = argparse.ArgumentParser()
-    select.add_options(parser)
+    grid_filter.add_options(parser)
     with pytest.raises(SystemExit):
         parser.parse_args(words.split())
     said = capsys.readouterr().err
@@ -100,7 +100,7 @@ def test_filters_that_make_no_sense(words, capsys):
 
 
 def test_cheap_architectures_first_each_with_all_its_rivals():
-    cells = order.ordered(PAPER)
+    cells = cell_order.ordered(PAPER)
     assert sorted(cells) == sorted(PAPER)
     groups = [cells[k : k + 8] for k in range(0, len(cells), 8)]
     for group in groups:
@@ -110,7 +110,7 @@ def test_cheap_architectures_first_each_with_all_its_rivals():
     sizes = [group[0].depth * group[0].width for group in groups]
     assert sizes[0] == 5 * 16
     assert sizes[-1] == 150 * 256
-    relu = [order.cost(group[0]) for group in groups]
+    relu = [cell_order.cost(group[0]) for group in groups]
     assert relu == sorted(relu)
 
 
@@ -122,18 +122,18 @@ def test_cost_grows_with_every_size():
         Cell("susy", True, 5, 32, "bernstein:3"),
         Cell("susy", True, 5, 16, "bernstein:9"),
     ]
-    assert all(order.cost(cell) > order.cost(base) for cell in dearer)
-    assert order.cost(Cell("susy", True, 5, 16, "relu")) < order.cost(base)
+    assert all(cell_order.cost(cell) > cell_order.cost(base) for cell in dearer)
+    assert cell_order.cost(Cell("susy", True, 5, 16, "relu")) < cell_order.cost(base)
 
 
 @pytest.mark.parametrize("count", [1, 3, 16])
 def test_shards_share_all_cells_and_the_work(count):
-    cells = order.ordered(PAPER)
-    shards = [order.shard(cells, k, count) for k in range(1, count + 1)]
+    cells = cell_order.ordered(PAPER)
+    shards = [cell_order.shard(cells, k, count) for k in range(1, count + 1)]
     assert sorted(itertools.chain(*shards)) == sorted(cells)
-    loads = [sum(map(order.cost, shard)) for shard in shards]
-    assert max(loads) - min(loads) <= max(map(order.cost, cells))
+    loads = [sum(map(cell_order.cost, shard)) for shard in shards]
+    assert max(loads) - min(loads) <= max(map(cell_order.cost, cells))
     for shard in shards:
         assert shard == [cell for cell in cells if cell in set(shard)]  # in order
     with pytest.raises(ValueError, match=f"got {count + 1}/{count}"):
-        order.shard(cells, count + 1, count)
+        cell_order.shard(cells, count + 1, count)

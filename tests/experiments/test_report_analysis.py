@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.report import convergence, efficiency, flops, intervals, runtime
-from experiments.report.figures import frontier, histogram
-from experiments.report.groups import METRICS, Group
-from experiments.report.models import diverged, models, untrained
+from experiments.report.grid_groups import METRICS, Group
+from experiments.report.report_figures import frontier, histogram
+from experiments.report.trained_models import diverged, models, untrained
 from experiments.sweep.grid import Cell
 from tests.experiments.report_stores import on, result, trained
 

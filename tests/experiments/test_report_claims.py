@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.report import claims, evidence, verdicts
-from experiments.report.contents import judged
+from experiments.report import evidence, paper_claims, verdicts
 from experiments.report.judging import Case, Status, judge
+from experiments.report.report_contents import judged
 from experiments.sweep.grid import Cell, paper
 from tests.experiments import report_stores
 from tests.experiments.report_stores import on, result, trained
@@ -79,7 +79,7 @@ def test_verdicts_on_a_part_are_those_on_the_whole(complete):
     """So is every case that is called settled."""
     everything = evidence_of(complete)
     whole, truths = {}, {}
-    for claim in claims.CLAIMS:
+    for claim in paper_claims.CLAIMS:
         whole[claim.key] = claim.judge(everything).status
         cases = list(claim.cases(everything))
         truths[claim.key] = {case.where: case.true for case in cases}
@@ -89,7 +89,7 @@ def test_verdicts_on_a_part_are_those_on_the_whole(complete):
     decided = settled = 0
     for share in (0.05, 0.4, 0.8, 0.98):
         part = evidence_of(draw.sample(complete, int(share * len(complete))))
-        for claim in claims.CLAIMS:
+        for claim in paper_claims.CLAIMS:
             for case in claim.cases(part):
                 if case.settled and case.true is not None:
                     settled += 1
@@ -104,7 +104,7 @@ def test_verdicts_on_a_part_are_those_on_the_whole(complete):
 
 def test_claims_of_the_abstract_on_the_papers_tables():
     own = evidence.of_paper()
-    found = {v.claim.key: v.paper for v in claims.verdicts(own, own)}
+    found = {v.claim.key: v.paper for v in paper_claims.verdicts(own, own)}
     assert found["reduction"].status is Status.HOLDS
     assert found["reduction"].numbers.startswith("65 of 112")
     assert found["at-scale"].status is Status.HOLDS

@@ -7,12 +7,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from experiments.report import build, cli, efficiency
-from experiments.report.contents import judged
-from experiments.report.groups import METRICS, Group
-from experiments.report.models import models
+from experiments.report import efficiency, report_build, report_command
+from experiments.report.grid_groups import METRICS, Group
 from experiments.report.provenance import missing_lines
-from experiments.sweep import store
+from experiments.report.report_contents import judged
+from experiments.report.trained_models import models
+from experiments.sweep import cell_store
 from tests.experiments import report_browser, report_site
 
 SHOWN = "#efficiency-higgs-residual-auc"
@@ -31,7 +31,7 @@ def site(tmp_path_factory):
         "higgs-residual-150x256-bernstein25,10809346,8000000000\n"
     )
     options = ["--store", str(folder / "store"), "--out", str(folder / "out")]
-    assert cli.main([*options, "--memory", str(plan)]) == 0
+    assert report_command.main([*options, "--memory", str(plan)]) == 0
     return folder
 
 
@@ -63,7 +63,7 @@ def test_every_table_and_figure_is_there_in_every_format(site):
 
 
 def test_csv_has_the_analysis_and_the_papers_numbers(site):
-    results = store.read(site / "store").results
+    results = cell_store.read(site / "store").results
     rows = efficiency.table(models(results), Group("higgs", True), METRICS["auc"])
     written = read_csv(site, "efficiency-higgs-residual-auc")
     assert len(written) == 20
@@ -95,7 +95,7 @@ def test_another_file_than_a_plan_is_told(site, tmp_path, capsys):
     other = tmp_path / "other.csv"
     other.write_text("cell,seconds\na,1\n")
     options = ["--store", str(site / "store"), "--out", str(tmp_path / "out")]
-    assert cli.main([*options, "--memory", str(other)]) == 1
+    assert report_command.main([*options, "--memory", str(other)]) == 1
     assert "must have the columns cell and memory_bytes" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
@@ -124,7 +124,7 @@ def test_markdown_report_says_what_is_missing(site):
     assert f"{report_site.DAMAGED.name} is damaged: " in report
     assert f"{report_site.LOST.name} (seed 0)" in report
     assert "![Parameters saved](figures/savings.png)" in report
-    lines = missing_lines(store.read(site / "store"))
+    lines = missing_lines(cell_store.read(site / "store"))
     assert not any(line.startswith("HIGGS, residual 5x16") for line in lines)
 
 
@@ -169,8 +169,8 @@ def test_page_is_one_file_with_sound_links(site):
 
 
 def test_verdict_lines_are_of_the_store(site):
-    lines = build.verdict_lines(site / "store")
-    own = judged(store.read(site / "store").results)
+    lines = report_build.verdict_lines(site / "store")
+    own = judged(cell_store.read(site / "store").results)
     assert len(lines) == sum(verdict.claim.headline for verdict in own)
 
 

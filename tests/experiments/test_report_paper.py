@@ -3,8 +3,8 @@
 import pytest
 
 from experiments.report import convergence, efficiency, evidence, published
-from experiments.report.groups import GROUPS, METRICS
-from experiments.report.models import models
+from experiments.report.grid_groups import GROUPS, METRICS
+from experiments.report.trained_models import models
 from tests.experiments import report_paper
 
 

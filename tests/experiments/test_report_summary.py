@@ -3,7 +3,7 @@
 import dataclasses
 
 from experiments.report import evidence, summary
-from experiments.report.groups import Group
+from experiments.report.grid_groups import Group
 from experiments.sweep.grid import Cell
 from tests.experiments.report_stores import on, result, trained
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from experiments.report import build, cli, text
+from experiments.core import table_formats
+from experiments.report import report_build, report_command
 from experiments.report.provenance import caveats
 from experiments.sweep.grid import Cell
 from tests.experiments import report_stores
@@ -10,14 +11,14 @@ from tests.experiments import report_stores
 
 def test_no_store_and_no_cell_are_told(tmp_path, capsys):
     options = ["--store", str(tmp_path / "store"), "--out", str(tmp_path / "out")]
-    assert cli.main(options) == 1
+    assert report_command.main(options) == 1
     assert "there is no store" in capsys.readouterr().err
     (tmp_path / "store").mkdir()
-    assert cli.main(options) == 1
+    assert report_command.main(options) == 1
     assert "must hold at least one completed cell" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-    with pytest.raises(build.NothingToReport, match="sweep --preset demo"):
-        build.verdict_lines(tmp_path / "store")
+    with pytest.raises(report_build.NothingToReport, match="sweep --preset demo"):
+        report_build.verdict_lines(tmp_path / "store")
 
 
 def test_caveats_say_what_the_events_are():
@@ -40,5 +41,5 @@ def test_caveats_say_what_the_events_are():
 
 
 def test_markdown_and_latex_escape():
-    assert text._tex("50% & a_b ×") == r"50\% \& a\_b $\times$"
-    assert text._pipes(["a|b"]) == r"| a\|b |"
+    assert table_formats._tex("50% & a_b ×") == r"50\% \& a\_b $\times$"
+    assert table_formats._pipes(["a|b"]) == r"| a\|b |"

@@ -8,11 +8,23 @@ import numpy as np
 import pytest
 
 import jaxbern as jb
-from experiments.report.text import markdown
-from experiments.sensitivity import command, run, study, tables, training
-from experiments.sensitivity.analysis import Summary, compare
-from experiments.sensitivity.conclusion import conclusion
-from experiments.sensitivity.study import DEFAULT, MONOTONE, Study, coeff_decay, init
+from experiments.core.table_formats import markdown
+from experiments.sensitivity import (
+    sensitivity_command,
+    sensitivity_run,
+    sensitivity_study,
+    sensitivity_tables,
+)
+from experiments.sensitivity import sensitivity_training as training
+from experiments.sensitivity.sensitivity_analysis import Summary, compare
+from experiments.sensitivity.sensitivity_conclusion import conclusion
+from experiments.sensitivity.sensitivity_study import (
+    DEFAULT,
+    MONOTONE,
+    Study,
+    coeff_decay,
+    init,
+)
 from experiments.sweep.grid import Cell
 from tests.experiments import report_stores
 from tests.experiments.report_stores import trained
@@ -20,7 +32,7 @@ from tests.experiments.report_stores import trained
 RELU, THREE, NINE = (
     Cell("higgs", True, 5, 16, name) for name in ("relu", "bernstein:3", "bernstein:9")
 )
-WIDE, RAMP, NONE = study.interval(6.0), init("ramp"), coeff_decay(0.0)
+WIDE, RAMP, NONE = sensitivity_study.interval(6.0), init("ramp"), coeff_decay(0.0)
 SETTINGS = (WIDE, RAMP, NONE, MONOTONE)
 # AUC and loss of three seeds. ReLU's medians: 0.70 and 0.60.
 RESULTS = {
@@ -81,7 +93,7 @@ def test_who_beats_relu():
 
 
 def test_a_setting_over_its_networks():
-    rows = {row.label: row for row in tables.rows(COMPARED)}
+    rows = {row.label: row for row in sensitivity_tables.rows(COMPARED)}
     wide = rows["±6"].auc
     assert (wide.lowest, wide.highest) == pytest.approx((-0.04, -0.01))
     assert wide.median == pytest.approx(-0.025)
@@ -98,7 +110,7 @@ def test_a_setting_over_its_networks():
 
 
 def test_table_and_conclusion_say_so():
-    text = markdown(tables.overview(COMPARED))
+    text = markdown(sensitivity_tables.overview(COMPARED))
     assert (
         "| interval | ±6 | 2 | −0.0250 (−0.0400 … −0.0100) | 0.0300 | 0 / 1 |" in text
     )
@@ -201,7 +213,7 @@ TINY = Study(
 def finished(tmp_path_factory):
     """A whole study: two programs, the one of DBN for both of its settings."""
     out = tmp_path_factory.mktemp("sensitivity")
-    return out, run.run(out, TINY, source="collider")
+    return out, sensitivity_run.run(out, TINY, source="collider")
 
 
 def contents(out: Path) -> dict[str, bytes]:
@@ -239,16 +251,16 @@ def test_again_trains_nothing_and_writes_the_same(finished, monkeypatch):
     out, _ = finished
     before = contents(out)
     monkeypatch.setattr(jb.train, "fit", None)
-    run.run(out, TINY, source="collider")
+    sensitivity_run.run(out, TINY, source="collider")
     assert contents(out) == before
 
 
 def test_other_rules_are_refused(finished, monkeypatch, capsys):
-    monkeypatch.setattr(study, "QUICK", TINY)
+    monkeypatch.setattr(sensitivity_study, "QUICK", TINY)
     options = ["--quick", "--data", "collider", "--out", str(finished[0])]
-    assert command.main([*options, "--epochs", "3"]) == 2
+    assert sensitivity_command.main([*options, "--epochs", "3"]) == 2
     assert "training.epochs: 2 there, 3 here" in capsys.readouterr().err
-    assert command.main(options) == 0
+    assert sensitivity_command.main(options) == 0
     assert "written to" in capsys.readouterr().out
 
 
@@ -276,4 +288,4 @@ def test_a_cell_that_fails_is_told(tmp_path, monkeypatch):
 
     monkeypatch.setattr(jb.train, "fit", fit)
     with pytest.raises(training.Failed, match="1x2-relu: RuntimeError: no luck"):
-        run.run(tmp_path, TINY, source="collider")
+        sensitivity_run.run(tmp_path, TINY, source="collider")

@@ -12,9 +12,9 @@ import pytest
 from flax import nnx
 
 import jaxbern as jb
-from experiments.sweep import record, store
+from experiments.sweep import cell_record, cell_store
+from experiments.sweep.cell_results import COLUMNS
 from experiments.sweep.grid import Cell
-from experiments.sweep.results import COLUMNS
 from tests.experiments.sweep_cases import CELLS, made_up
 
 CELL = CELLS[0]
@@ -33,7 +33,7 @@ def model():
 @pytest.fixture
 def written(tmp_path, model):
     """A store with a cell that has networks."""
-    store.write(tmp_path, made_up(source="x"), {0: model, 1: model})
+    cell_store.write(tmp_path, made_up(source="x"), {0: model, 1: model})
     return tmp_path
 
 
@@ -50,9 +50,9 @@ def test_what_was_written_is_read(tmp_path):
     result.history[1]["saturation"][:] = [np.nan, np.inf, -np.inf]
     result.history[0] = {name: np.array([]) for name in COLUMNS}  # failed at once
     result.stops[0] |= {"reason": "nonfinite", "step": 3, "last_loss": float("nan")}
-    place = store.write(tmp_path, result)
+    place = cell_store.write(tmp_path, result)
     assert place == tmp_path / "cells" / CELL.name
-    [found] = store.read(tmp_path).results
+    [found] = cell_store.read(tmp_path).results
     assert found.cell == CELL
     assert found.about == result.about
     assert found.stops[1] == result.stops[1]
@@ -72,7 +72,7 @@ def test_networks_can_be_loaded(written, model):
 def test_files_are_for_people_too(written):
     folder = written / "cells" / CELL.name
     summary = json.loads((folder / "summary.json").read_text())
-    [result] = store.read(written).results
+    [result] = cell_store.read(written).results
     auc = result.history[1]["auc"]
     assert summary["1"]["best_auc"] == auc.max()
     assert summary["1"]["best_epoch"] == auc.argmax()
@@ -90,12 +90,12 @@ def test_a_changed_byte_is_noticed_wherever_it_is(written):
             changed = bytearray(content)
             changed[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
             path.write_bytes(changed)
-            reading = store.read(written, thorough=True)
+            reading = cell_store.read(written, thorough=True)
             # A space that becomes another in the list of files changes nothing it says.
             blank = path.name == "manifest.json" and _same_json(content, changed)
             assert blank or [each.name for each in reading.damaged] == [CELL.name]
         path.write_bytes(content)
-    assert not store.read(written, thorough=True).damaged
+    assert not cell_store.read(written, thorough=True).damaged
 
 
 def _same_json(one: bytes, other: bytes) -> bool:
@@ -125,7 +125,7 @@ def _same_json(one: bytes, other: bytes) -> bool:
 def test_damage_is_told_and_left_alone(written, spoil, reason):
     spoil(written / "cells" / CELL.name)
     before = files(written)
-    reading = store.read(written)  # no need to be thorough for these
+    reading = cell_store.read(written)  # no need to be thorough for these
     assert not reading.results
     [damaged] = reading.damaged
     assert reason in damaged.reason
@@ -134,15 +134,15 @@ def test_damage_is_told_and_left_alone(written, spoil, reason):
 
 def test_a_cell_of_another_format_is_not_believed(tmp_path, monkeypatch):
     with monkeypatch.context() as later:
-        later.setattr(record, "FORMAT", 2)
-        store.write(tmp_path, made_up())
-    assert "format 2" in store.read(tmp_path).damaged[0].reason
+        later.setattr(cell_record, "FORMAT", 2)
+        cell_store.write(tmp_path, made_up())
+    assert "format 2" in cell_store.read(tmp_path).damaged[0].reason
 
 
 def test_a_completed_cell_is_not_replaced(written):
     before = files(written)
     with pytest.raises(FileExistsError, match="completed already"):
-        store.write(written, made_up(source="another"))
+        cell_store.write(written, made_up(source="another"))
     assert files(written) == before
 
 
@@ -150,11 +150,11 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
     def full(path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(record, "_to_disk", full)
+    monkeypatch.setattr(cell_record, "_to_disk", full)
     with pytest.raises(OSError, match="No space"):
-        store.write(tmp_path, made_up())
+        cell_store.write(tmp_path, made_up())
     assert files(tmp_path) == {}
-    assert store.read(tmp_path).results == []
+    assert cell_store.read(tmp_path).results == []
 
 
 @pytest.mark.parametrize(
@@ -170,20 +170,20 @@ def test_what_no_reader_expects_is_refused(tmp_path, change, message):
     result = made_up()
     change(result)
     with pytest.raises(ValueError, match=message):
-        store.write(tmp_path, result)
+        cell_store.write(tmp_path, result)
     assert files(tmp_path) == {}
 
 
 def test_cells_without_a_result(written):
     cells = [Cell("susy", True, 5, 16, name) for name in ("relu", "gelu", "selu")]
     failed, begun, missing = cells
-    store.ask(written, [CELL, *cells], {"preset": "x"})
-    store.write_failure(written, failed, {"error": "ValueError: no"})
+    cell_store.ask(written, [CELL, *cells], {"preset": "x"})
+    cell_store.write_failure(written, failed, {"error": "ValueError: no"})
     (written / "running" / begun.name).mkdir(parents=True)
     (written / "running" / failed.name).mkdir(parents=True)
     (written / "cells" / ".half-written").mkdir()
     before = files(written)
-    reading = store.read(written)
+    reading = cell_store.read(written)
     assert [result.cell for result in reading.results] == [CELL]
     assert reading.failed == [(failed.name, "ValueError: no")]
     assert reading.running == [(begun.name, "begun; nobody has it now")]
@@ -194,14 +194,14 @@ def test_cells_without_a_result(written):
 
 def test_results_come_in_the_order_of_cells(tmp_path):
     for depth in (100, 5, 50):
-        store.write(tmp_path, made_up(Cell("higgs", True, depth, 16, "relu")))
-    depths = [result.cell.depth for result in store.read(tmp_path).results]
+        cell_store.write(tmp_path, made_up(Cell("higgs", True, depth, 16, "relu")))
+    depths = [result.cell.depth for result in cell_store.read(tmp_path).results]
     assert depths == [5, 50, 100]
 
 
 def test_no_store_at_all(tmp_path):
     with pytest.raises(FileNotFoundError, match="python -m experiments sweep"):
-        store.read(tmp_path / "nowhere")
+        cell_store.read(tmp_path / "nowhere")
 
 
 def test_what_killed_processes_left_is_removed_when_it_is_old(written):
@@ -209,7 +209,7 @@ def test_what_killed_processes_left_is_removed_when_it_is_old(written):
     for path in (old, young):
         path.mkdir()
     os.utime(old, (0, 0))
-    store.remove_remains(written)
+    cell_store.remove_remains(written)
     assert not old.exists()
     assert young.exists()
-    assert len(store.read(written).results) == 1
+    assert len(cell_store.read(written).results) == 1

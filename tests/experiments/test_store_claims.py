@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from experiments.sweep import claims
+from experiments.sweep import cell_claims
 
 # Without JAX, which is slow to import: a claim needs none of it.
 _CHILD = """
@@ -53,32 +53,32 @@ def test_who_lives_keeps_it_and_who_dies_loses_it(tmp_path):
     place = tmp_path / "cell"
     first = Process(place)
     assert first.said == "1"
-    assert claims.take(place) is None
-    assert "begun by process" in claims.describe(place)
+    assert cell_claims.take(place) is None
+    assert "begun by process" in cell_claims.describe(place)
     first.kill()
-    assert claims.describe(place).endswith("which has ended")
-    mine = claims.take(place)
+    assert cell_claims.describe(place).endswith("which has ended")
+    mine = cell_claims.take(place)
     assert mine.number == 2
-    assert claims.take(place) is None  # not even to this process
+    assert cell_claims.take(place) is None  # not even to this process
     second = Process(place)
     assert second.said == "none"
     second.kill()
     mine.check()
     mine.release()
-    claims.take(place).release()
+    cell_claims.take(place).release()
 
 
 def test_one_of_many_takes_over(tmp_path):
     """All see the same dead owner, all at once."""
     for attempt in range(10):
         place = tmp_path / str(attempt)
-        claims.take(place).release()
-        _foreign(place, host=claims.this_process().host, pid=2**22 + 1)
+        cell_claims.take(place).release()
+        _foreign(place, host=cell_claims.this_process().host, pid=2**22 + 1)
         barrier, won = threading.Barrier(8), []
 
         def contend(place=place, barrier=barrier, won=won):
             barrier.wait()
-            if claim := claims.take(place):
+            if claim := cell_claims.take(place):
                 won.append(claim)
 
         threads = [threading.Thread(target=contend) for _ in range(8)]
@@ -92,9 +92,9 @@ def test_one_of_many_takes_over(tmp_path):
 
 def _foreign(place, **changes):
     """A claim of an owner that differs from this process."""
-    last = claims.newest(place)
-    number = 1 if last is None else claims._number(last) + 1
-    owner = dataclasses.replace(claims.this_process(), **changes)
+    last = cell_claims.newest(place)
+    number = 1 if last is None else cell_claims._number(last) + 1
+    owner = dataclasses.replace(cell_claims.this_process(), **changes)
     path = place / f"claim-{number:06}.json"
     place.mkdir(exist_ok=True)
     path.write_text(json.dumps(dataclasses.asdict(owner)))
@@ -103,7 +103,7 @@ def _foreign(place, **changes):
 
 def test_a_number_that_another_process_has_now_is_no_life(tmp_path):
     _foreign(tmp_path, began="1")  # this process number, but begun long ago
-    claim = claims.take(tmp_path)
+    claim = cell_claims.take(tmp_path)
     assert claim.number == 2
     claim.release()
 
@@ -111,10 +111,10 @@ def test_a_number_that_another_process_has_now_is_no_life(tmp_path):
 @pytest.mark.parametrize("changes", [{"host": "elsewhere"}, {"kernel": "another boot"}])
 def test_an_owner_elsewhere_lives_as_long_as_it_beats(tmp_path, changes):
     path = _foreign(tmp_path, **changes)
-    assert claims.take(tmp_path) is None
-    silent = os.stat(path).st_mtime - claims.SILENCE_SECONDS - 5
+    assert cell_claims.take(tmp_path) is None
+    silent = os.stat(path).st_mtime - cell_claims.SILENCE_SECONDS - 5
     os.utime(path, (silent, silent))
-    claims.take(tmp_path).release()
+    cell_claims.take(tmp_path).release()
 
 
 def test_an_owner_elsewhere_that_holds_its_lock_lives_though_silent(tmp_path):
@@ -122,47 +122,47 @@ def test_an_owner_elsewhere_that_holds_its_lock_lives_though_silent(tmp_path):
     os.utime(path, (0, 0))
     with path.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert claims.take(tmp_path) is None
-    claims.take(tmp_path).release()
+        assert cell_claims.take(tmp_path) is None
+    cell_claims.take(tmp_path).release()
 
 
 def test_a_claim_that_cannot_be_read_is_judged_by_its_beat(tmp_path):
     path = tmp_path / "claim-000007.json"
     path.write_text("")
-    assert claims.take(tmp_path) is None
+    assert cell_claims.take(tmp_path) is None
     os.utime(path, (0, 0))
-    claim = claims.take(tmp_path)
+    claim = cell_claims.take(tmp_path)
     assert claim.number == 8
     claim.release()
 
 
 def test_beats_are_heard(tmp_path, monkeypatch):
-    monkeypatch.setattr(claims, "BEAT_SECONDS", 0.01)
-    claim = claims.take(tmp_path)
+    monkeypatch.setattr(cell_claims, "BEAT_SECONDS", 0.01)
+    claim = cell_claims.take(tmp_path)
     os.utime(claim.path, (0, 0))
     for _ in range(1000):
         if claim.path.stat().st_mtime > 0:
             break
         threading.Event().wait(0.01)
-    assert claims._silence(claim.path) < 60
+    assert cell_claims._silence(claim.path) < 60
     claim.release()
 
 
 def test_who_was_taken_for_dead_notices(tmp_path):
-    mine = claims.take(tmp_path)
+    mine = cell_claims.take(tmp_path)
     mine.check()
     _foreign(tmp_path, host="elsewhere")
-    with pytest.raises(claims.Lost, match="took over"):
+    with pytest.raises(cell_claims.Lost, match="took over"):
         mine.check()
     mine.release()
-    again = claims.newest(tmp_path)
-    assert claims.owner(again).host == "elsewhere"  # which is left alone
+    again = cell_claims.newest(tmp_path)
+    assert cell_claims.owner(again).host == "elsewhere"  # which is left alone
 
 
 def test_the_directory_may_vanish(tmp_path):
     place = tmp_path / "cell"
-    mine = claims.take(place)
+    mine = cell_claims.take(place)
     os.rename(place, tmp_path / "removed")  # completed, and cleared away
-    with pytest.raises(claims.Lost):
+    with pytest.raises(cell_claims.Lost):
         mine.check()
     mine.release()

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import jaxbern as jb
-from experiments.sweep import compiled, store
-from experiments.sweep.run import Sweep
-from experiments.sweep.select import Filter
-from experiments.sweep.settings import OtherSettings
+from experiments.sweep import cell_store, compiled_programs
+from experiments.sweep.grid_filter import Filter
+from experiments.sweep.sweep_run import Sweep
+from experiments.sweep.sweep_settings import OtherSettings
 from tests.experiments.sweep_cases import (
     CELLS,
     EPOCHS,
@@ -29,7 +29,7 @@ def log(tmp_path):
 
 
 def test_cells_are_what_the_trainings_are(whole):
-    reading = store.read(whole)
+    reading = cell_store.read(whole)
     assert {result.cell for result in reading.results} == set(CELLS)
     data = jb.data.load("collider:higgs", rows=120)
     for result in reading.results:
@@ -45,7 +45,7 @@ def test_cells_are_what_the_trainings_are(whole):
 
 
 def test_a_cell_says_what_it_hangs_on(whole):
-    for result in store.read(whole).results:
+    for result in cell_store.read(whole).results:
         about = result.about
         assert about["config"] == SWEEP.config(result.cell).to_dict()
         assert about["source"] == "collider:higgs"
@@ -63,7 +63,7 @@ def test_a_cell_says_what_it_hangs_on(whole):
 
 def test_a_second_sweep_trains_and_compiles_nothing(whole, log):
     before = histories(whole)
-    with compiled.counted() as count:
+    with compiled_programs.counted() as count:
         summary = sweep(whole, callbacks=[noting(log)])
     assert len(summary.outcomes) == len(CELLS)
     assert not seen(log)
@@ -79,7 +79,7 @@ def test_a_cell_of_the_same_shape_compiles_nothing(whole, tmp_path):
         training={"seeds": (5, 6), "learning_rate": 0.1, "epochs": 2},
     )
     assert not sweep(tmp_path, other).failed
-    [result] = store.read(tmp_path).results
+    [result] = cell_store.read(tmp_path).results
     assert result.about["compiled"] == result.about["loaded"] == 0
 
 
@@ -146,7 +146,7 @@ def test_cells_at_a_time_are_the_same_as_one_after_another(whole, tmp_path):
     longer = dataclasses.replace(SWEEP, training={"epochs": 12})
     assert not sweep(tmp_path, longer, at_once=2).failed
     data = jb.data.load("collider:higgs", rows=120)
-    for result in store.read(tmp_path).results:
+    for result in cell_store.read(tmp_path).results:
         expected = jb.train.fit(longer.config(result.cell), data).history
         for seed in expected:
             np.testing.assert_array_equal(
@@ -158,5 +158,5 @@ def test_shards_complete_a_store_together(whole, tmp_path):
     root = tmp_path / "store"
     for index in (1, 2):
         sweep(root, dataclasses.replace(SWEEP, shard=(index, 2)))
-        assert len(store.read(root).results) == index
+        assert len(cell_store.read(root).results) == index
     assert histories(root) == histories(whole)

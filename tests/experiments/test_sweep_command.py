@@ -11,10 +11,17 @@ import jax
 import pytest
 
 from experiments.__main__ import main
-from experiments.sweep import cli, local, pace, plan, presets, store
+from experiments.sweep import (
+    cell_store,
+    pace,
+    plan_command,
+    presets,
+    sweep_command,
+    sweep_local,
+)
+from experiments.sweep.cell_training import DiskFull, Outcome
 from experiments.sweep.grid import Cell
-from experiments.sweep.progress import Progress
-from experiments.sweep.training import DiskFull, Outcome
+from experiments.sweep.sweep_progress import Progress
 from tests.experiments import sweep_cases
 
 CELLS = [Cell("higgs", True, 1, 2, name) for name in ("relu", "bernstein:3")]
@@ -25,7 +32,7 @@ def tiny(monkeypatch, tmp_path):
     """The preset of tests for the command line, whose stores are in a fresh directory."""
     preset = dataclasses.replace(sweep_cases.TINY, cells=lambda: list(CELLS))
     monkeypatch.setitem(presets.PRESETS, "tiny", preset)
-    monkeypatch.setattr(cli, "_PRESETS", ("tiny",))
+    monkeypatch.setattr(sweep_command, "_PRESETS", ("tiny",))
     monkeypatch.chdir(tmp_path)
 
 
@@ -42,7 +49,7 @@ def trained(monkeypatch):
             return kind(job, stop)
         return Outcome(job.cell, kind, "as told", trained=True)
 
-    monkeypatch.setattr(local, "train", instead)
+    monkeypatch.setattr(sweep_local, "train", instead)
     return kinds
 
 
@@ -52,7 +59,7 @@ def test_all_went_well(trained, capsys):
     names = [line.split()[1] for line in said if line.startswith("[")]
     assert names == [f"{cell.name}:" for cell in CELLS]
     assert said[-1].startswith("2 of 2 cells completed, in ")
-    assert store.asked(Path("results/sweep")) == sorted(c.name for c in CELLS)
+    assert cell_store.asked(Path("results/sweep")) == sorted(c.name for c in CELLS)
 
 
 def test_a_failure_shows_in_the_status(trained, capsys):
@@ -104,7 +111,7 @@ def test_a_disk_that_is_full_from_the_start_says_so(trained, capsys, monkeypatch
     def full(*arguments):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(store, "ask", full)
+    monkeypatch.setattr(cell_store, "ask", full)
     assert main(["sweep", "--preset", "tiny"]) == 3
     assert "is full" in capsys.readouterr().err
 
@@ -151,14 +158,14 @@ def test_shards_are_parts(trained, capsys):
 
 
 def test_cells_at_a_time(monkeypatch):
-    assert local.default_at_once(1) == 1
-    assert local.default_at_once(1000) == os.cpu_count()
+    assert sweep_local.default_at_once(1) == 1
+    assert sweep_local.default_at_once(1000) == os.cpu_count()
 
     class Card:
         platform = "gpu"
 
     monkeypatch.setattr(jax, "local_devices", lambda: [Card(), Card(), Card()])
-    assert local.default_at_once(1) == 3
+    assert sweep_local.default_at_once(1) == 3
 
 
 def test_time_left_is_in_proportion(capsys, monkeypatch):
@@ -221,7 +228,9 @@ def test_plan_knows_no_such_card(capsys):
 
 def test_plan_prints_the_memory_of_a_card(monkeypatch, capsys):
     monkeypatch.setattr(pace, "measure", lambda config: pace.Pace(0.1, 1.0, True))
-    monkeypatch.setattr(plan, "on_card", lambda name: lambda c, n: (3 * 2**30, 7.0))
+    monkeypatch.setattr(
+        plan_command, "on_card", lambda name: lambda c, n: (3 * 2**30, 7.0)
+    )
     assert main(["plan", "--preset", "tiny", "--card", "a30"]) == 0
     said = capsys.readouterr().out
     assert "a30 GiB" in said

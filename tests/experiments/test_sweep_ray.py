@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from experiments.sweep import compiled, store
+from experiments.sweep import cell_store, compiled_programs
 from tests.experiments.sweep_cases import (
     CELLS,
     EPOCHS,
@@ -27,10 +27,10 @@ pytest.importorskip("ray")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_worker_that_is_killed_is_replaced_and_goes_on(tmp_path, tmp_path_factory):
     log, kept = tmp_path / "log", programs(tmp_path_factory)
-    with compiled.kept(kept):
+    with compiled_programs.kept(kept):
         sweep(tmp_path / "local")
     (tmp_path / "ray").mkdir()
-    (tmp_path / "ray" / store.COMPILED).symlink_to(kept)
+    (tmp_path / "ray" / cell_store.COMPILED).symlink_to(kept)
     kill = functools.partial(
         Once, of=CELLS[1], epoch=2, mark=tmp_path / "mark", what=kill_this_process
     )
@@ -45,7 +45,7 @@ def test_a_worker_that_is_killed_is_replaced_and_goes_on(tmp_path, tmp_path_fact
     assert {each.cell for each in summary.outcomes} == set(SWEEP.cells)
     assert (tmp_path / "mark").exists()
     assert histories(tmp_path / "ray") == histories(tmp_path / "local")
-    first, second = store.read(tmp_path / "ray").results
+    first, second = cell_store.read(tmp_path / "ray").results
     by_cell = {each.cell: each.about for each in (first, second)}
     assert by_cell[CELLS[0]]["attempts"] == 1
     assert by_cell[CELLS[1]]["attempts"] == 2

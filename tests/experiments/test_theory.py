@@ -7,14 +7,20 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from experiments.theory import bounds, degree, exact, polynomials, stability
-from experiments.theory.targets import TARGETS, grid
+from experiments.theory import (
+    best_polynomials,
+    exact_networks,
+    rate_bounds,
+    theory_degree,
+    theory_stability,
+)
+from experiments.theory.theory_targets import TARGETS, grid
 from tests.oracles import theory_oracle
 
 
 @pytest.mark.parametrize("depth, n", [(1, 4), (2, 3), (3, 2)])
 def test_a_network_is_the_polynomial_it_multiplies_out_to(depth, n):
-    net = exact.random_network(random.Random(depth), 2, depth, 2, n)
+    net = exact_networks.random_network(random.Random(depth), 2, depth, 2, n)
     start = [Fraction(-1, 2), Fraction(3, 4)]
     end = [Fraction(1), Fraction(-5, 8)]
     line = [[a, b - a] for a, b in zip(start, end, strict=True)]  # a + t (b - a)
@@ -22,7 +28,7 @@ def test_a_network_is_the_polynomial_it_multiplies_out_to(depth, n):
     for t in (Fraction(0), Fraction(1, 3), Fraction(1)):
         x = [a + t * (b - a) for a, b in zip(start, end, strict=True)]
         assert net(x) == theory_oracle.value(written_out, t)
-    measured, vanishes = exact.degree_on_line(net, start, end, n**depth)
+    measured, vanishes = exact_networks.degree_on_line(net, start, end, n**depth)
     assert vanishes
     assert measured == theory_oracle.degree(written_out) == n**depth
 
@@ -30,28 +36,33 @@ def test_a_network_is_the_polynomial_it_multiplies_out_to(depth, n):
 def test_neurons_stay_inside_for_inputs_in_the_unit_box():
     rng = random.Random(5)
     for _ in range(20):
-        net = exact.random_network(rng, 3, 1, 4, 3)
+        net = exact_networks.random_network(rng, 3, 1, 4, 3)
         [layer] = net.layers
         for row, bias in zip(layer.weights, layer.biases, strict=True):
             assert sum(map(abs, row)) + abs(bias) <= layer.upper == -layer.lower
 
 
 def test_a_degree_that_is_claimed_too_low_is_found_out():
-    net = exact.chebyshev_network(2, 3)
-    assert exact.degree_on_line(net, [Fraction(-1)], [Fraction(1)], 9) == (9, True)
-    measured, vanishes = exact.degree_on_line(net, [Fraction(-1)], [Fraction(1)], 8)
+    net = exact_networks.chebyshev_network(2, 3)
+    assert exact_networks.degree_on_line(net, [Fraction(-1)], [Fraction(1)], 9) == (
+        9,
+        True,
+    )
+    measured, vanishes = exact_networks.degree_on_line(
+        net, [Fraction(-1)], [Fraction(1)], 8
+    )
     assert not vanishes
     assert measured == 9
 
 
 def test_a_clamped_network_is_no_polynomial():
-    row = degree.outside(2, 3)
+    row = theory_degree.outside(2, 3)
     assert not row.vanishes
     assert not row.holds
 
 
 def test_chebyshev_networks_are_chebyshev_polynomials():
-    net = exact.chebyshev_network(2, 3)
+    net = exact_networks.chebyshev_network(2, 3)
     for x in (Fraction(k, 7) for k in range(-7, 8)):
         before, now = Fraction(1), x  # T_0, T_1, then T_{k+1} = 2 x T_k - T_{k-1}
         for _ in range(8):
@@ -60,7 +71,7 @@ def test_chebyshev_networks_are_chebyshev_polynomials():
 
 
 def test_every_pair_holds():
-    rows = degree.check([(1, 2), (3, 2), (2, 4)])
+    rows = theory_degree.check([(1, 2), (3, 2), (2, 4)])
     assert len(rows) == 6
     assert all(row.holds and row.bound == row.degree**row.depth for row in rows)
 
@@ -68,7 +79,8 @@ def test_every_pair_holds():
 def test_rates_are_the_papers_formulas():
     width, depth, n, dimension = 16, 4, 3, 2
     found = {
-        rate.method: rate.delta for rate in bounds.rates(width, depth, n, dimension)
+        rate.method: rate.delta
+        for rate in rate_bounds.rates(width, depth, n, dimension)
     }
     expected = {
         "ReLU_std": (16**2 * 4**2) ** -0.5,
@@ -78,10 +90,10 @@ def test_rates_are_the_papers_formulas():
         "DBN": 3.0**-4,
     }
     assert found == pytest.approx(expected)
-    deep = bounds.rates(256, 150, 25, 28)[-1]
+    deep = rate_bounds.rates(256, 150, 25, 28)[-1]
     assert deep.log10_delta == pytest.approx(-150 * math.log10(25))
     with pytest.raises(ValueError, match="width must be at least 2, got 1"):
-        bounds.rates(1, 5, 3, 1)
+        rate_bounds.rates(1, 5, 3, 1)
 
 
 @pytest.mark.parametrize("delta", [1 / 3, 0.04, 0.001])
@@ -89,10 +101,12 @@ def test_moduli_of_continuity(delta):
     step = 2 / 4000
     rounded = math.ceil(delta / step - 1e-9) * step
     smooth, root = TARGETS
-    assert bounds.modulus(root.f, delta) == pytest.approx(math.sqrt(rounded), rel=1e-9)
-    assert bounds.modulus(lambda x: 3 * x, delta) == pytest.approx(3 * rounded)
+    assert rate_bounds.modulus(root.f, delta) == pytest.approx(
+        math.sqrt(rounded), rel=1e-9
+    )
+    assert rate_bounds.modulus(lambda x: 3 * x, delta) == pytest.approx(3 * rounded)
     steepest = 3 * math.sqrt(3) / 8 * 4  # of 1 / (1 + (4x)^2)
-    found = bounds.modulus(smooth.f, delta)
+    found = rate_bounds.modulus(smooth.f, delta)
     assert found <= steepest * rounded
     if delta < 0.01:
         assert found == pytest.approx(steepest * rounded, rel=1e-3)
@@ -103,11 +117,11 @@ def test_moduli_of_continuity(delta):
     [
         (np.abs, 2, 1 / 8),  # x^2 + 1/8
         (lambda x: x**5, 4, 2.0**-4),  # x^5 - T_5 / 16
-        (lambda x: x**3 - x, 3, polynomials.SMALLEST),
+        (lambda x: x**3 - x, 3, best_polynomials.SMALLEST),
     ],
 )
 def test_best_polynomials_that_are_known(f, n, error):
-    assert polynomials.best_error(f, n) == pytest.approx(error, rel=1e-3)
+    assert best_polynomials.best_error(f, n) == pytest.approx(error, rel=1e-3)
 
 
 def test_the_grid_has_zero_and_crowds_around_it():
@@ -119,5 +133,5 @@ def test_the_grid_has_zero_and_crowds_around_it():
 
 
 def test_the_printed_bound_needs_an_interval_of_length_one():
-    slope, printed = stability.counterexample()
+    slope, printed = theory_stability.counterexample()
     assert (slope, printed) == (8, 2)

@@ -11,29 +11,35 @@ import numpy as np
 import pytest
 
 from experiments.__main__ import main
-from experiments.theory import command, exact, fitting, rate, stability
+from experiments.theory import (
+    exact_networks,
+    theory_command,
+    theory_fitting,
+    theory_rate,
+    theory_stability,
+)
 from experiments.theory.lessons import lessons
-from experiments.theory.targets import TARGETS
+from experiments.theory.theory_targets import TARGETS
 from tests.quick import quickly
 
-SMALL = dataclasses.replace(rate.QUICK, depths=(2,), iterations=30)
+SMALL = dataclasses.replace(theory_rate.QUICK, depths=(2,), iterations=30)
 
 
 @pytest.fixture(scope="module")
 def fit():
     """Each network is fitted once, for all tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting, "jit", quickly)
-        patch.setattr(fitting, "fit", functools.cache(fitting.fit))
-        patch.setattr(rate, "QUICK", SMALL)
-        yield fitting.fit
+        patch.setattr(theory_fitting, "jit", quickly)
+        patch.setattr(theory_fitting, "fit", functools.cache(theory_fitting.fit))
+        patch.setattr(theory_rate, "QUICK", SMALL)
+        yield theory_fitting.fit
 
 
 @pytest.fixture(scope="module")
 def ran(fit, tmp_path_factory):
     """What a quick run found and wrote."""
     out = tmp_path_factory.mktemp("theory")
-    return out, *command.run(out, quick=True)
+    return out, *theory_command.run(out, quick=True)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +55,7 @@ def layers_of(fitted, target, seed):
 def test_a_fitted_network_is_what_exact_arithmetic_says(one, x64):
     layers = layers_of(one, 0, 1)
     hidden = [
-        exact.Layer(
+        exact_networks.Layer(
             *(
                 [list(map(Fraction, map(float, row))) for row in part]
                 for part in (layer["weights"][:-1].T,)
@@ -63,7 +69,7 @@ def test_a_fitted_network_is_what_exact_arithmetic_says(one, x64):
     ]
     *weights, bias = layers[-1]["weights"][:, 0].tolist()
     x = np.linspace(-1, 1, 9)
-    found, _ = fitting.forward(layers, jnp.asarray(x))
+    found, _ = theory_fitting.forward(layers, jnp.asarray(x))
     for at, value in zip(x, found, strict=True):
         h = [Fraction(float(at))]
         for layer in hidden:
@@ -78,7 +84,7 @@ def test_errors_are_the_largest_and_fall(one, x64):
     x = np.linspace(-1, 1, 2001)
     for k, target in enumerate(TARGETS):
         for seed in range(2):
-            found, _ = fitting.forward(layers_of(one, k, seed), jnp.asarray(x))
+            found, _ = theory_fitting.forward(layers_of(one, k, seed), jnp.asarray(x))
             largest = np.abs(np.asarray(found) - target.f(x)).max()
             assert one.error[k, seed] == pytest.approx(largest, rel=0.05)
         assert one.error[k].min() < 0.2  # a constant has 0.5
@@ -86,32 +92,39 @@ def test_errors_are_the_largest_and_fall(one, x64):
 
 def test_parameters_are_counted_as_they_are(one, x64):
     size = sum(a[0, 0].size for a in jax.tree.leaves(one.parameters))
-    assert fitting.parameter_count(2, 2, 2) == size
-    relu = fitting.start(jax.random.key(0), 3, 4, None)
-    assert fitting.parameter_count(3, 4, None) == sum(a["weights"].size for a in relu)
+    assert theory_fitting.parameter_count(2, 2, 2) == size
+    relu = theory_fitting.start(jax.random.key(0), 3, 4, None)
+    assert theory_fitting.parameter_count(3, 4, None) == sum(
+        a["weights"].size for a in relu
+    )
 
 
 @pytest.mark.parametrize("degree", [None, 3])
 def test_a_new_layer_changes_nothing_at_first(degree, x64):
     x = jnp.linspace(-1, 1, 50)
-    layers = fitting.start(jax.random.key(3), 2, 3, degree)
-    deeper = fitting.deepen(layers, x)
+    layers = theory_fitting.start(jax.random.key(3), 2, 3, degree)
+    deeper = theory_fitting.deepen(layers, x)
     assert len(deeper) == len(layers) + 1
-    before, after = fitting.forward(layers, x)[0], fitting.forward(deeper, x)[0]
+    before, after = (
+        theory_fitting.forward(layers, x)[0],
+        theory_fitting.forward(deeper, x)[0],
+    )
     np.testing.assert_allclose(after, before, rtol=0, atol=1e-12)
 
 
 def test_the_best_shallower_networks_are_deepened(one, x64):
     x = jnp.linspace(-1, 1, 2001)
-    starts = fitting._starts(3, 2, 2, 2, one, x)
+    starts = theory_fitting._starts(3, 2, 2, 2, one, x)
     for k, target in enumerate(TARGETS):
         deepened = jax.tree.map(lambda a, k=k: a[k, 2], starts)  # after two random ones
-        error = jnp.abs(fitting.forward(deepened, x)[0] - target.f(np.asarray(x))).max()
+        error = jnp.abs(
+            theory_fitting.forward(deepened, x)[0] - target.f(np.asarray(x))
+        ).max()
         assert float(error) == pytest.approx(one.error[k].min(), rel=0.05)
 
 
 def test_lessons_count_what_they_say():
-    row = rate.Row("smooth", "DBN", 1, 2, 1, 0.4, 0.4, 0.0, 0.5, 0.1)
+    row = theory_rate.Row("smooth", "DBN", 1, 2, 1, 0.4, 0.4, 0.0, 0.5, 0.1)
     relu = dataclasses.replace(row, network="ReLU", degree=None, best=0.3)
     deep = [
         dataclasses.replace(row, depth=3, best=0.1),
@@ -129,7 +142,7 @@ def test_lessons_count_what_they_say():
 
 def test_slopes_are_those_of_the_polynomial():
     coeffs = np.array([1.0, -2.0, 4.0])  # slopes at the ends: 2 / 6 of differences
-    [row] = stability.check("net", [{"coeffs": coeffs[None]}, {"weights": None}])
+    [row] = theory_stability.check("net", [{"coeffs": coeffs[None]}, {"weights": None}])
     assert row.measured == pytest.approx(2 * 6 / 6)
     assert row.sharp == pytest.approx(2 * 6 / 6)
     assert row.scaled == pytest.approx(2 * 2 * 4 / 6)
@@ -146,11 +159,13 @@ def test_slopes_are_those_of_the_polynomial():
 
 
 def test_what_limits_a_network():
-    row = rate.Row("smooth", "DBN", 1, 2, 1, 0.1, 0.1, 0.0, 0.1, 0.1)
-    assert "as good as" in rate.limited(row)
-    assert "below any" in rate.limited(dataclasses.replace(row, polynomial=0.2))
-    assert "optimisation" in rate.limited(dataclasses.replace(row, polynomial=0.01))
-    assert rate.limited(dataclasses.replace(row, polynomial=None)) == ""
+    row = theory_rate.Row("smooth", "DBN", 1, 2, 1, 0.1, 0.1, 0.0, 0.1, 0.1)
+    assert "as good as" in theory_rate.limited(row)
+    assert "below any" in theory_rate.limited(dataclasses.replace(row, polynomial=0.2))
+    assert "optimisation" in theory_rate.limited(
+        dataclasses.replace(row, polynomial=0.01)
+    )
+    assert theory_rate.limited(dataclasses.replace(row, polynomial=None)) == ""
 
 
 def test_everything_is_written_beside_its_bound(ran):
@@ -174,12 +189,12 @@ def test_everything_is_written_beside_its_bound(ran):
 
 def test_a_statement_that_fails_is_told(ran, capsys, monkeypatch, tmp_path):
     _, found, written = ran
-    monkeypatch.setattr(command, "run", lambda *_, **__: (found, written))
+    monkeypatch.setattr(theory_command, "run", lambda *_, **__: (found, written))
     assert main(["theory", "--quick", "--out", str(tmp_path)]) == 0
     assert "hold wherever" in capsys.readouterr().out
     wrong = dataclasses.replace(found.degrees[0], measured=1)
     broken = dataclasses.replace(found, degrees=[wrong])
-    monkeypatch.setattr(command, "run", lambda *_, **__: (broken, written))
+    monkeypatch.setattr(theory_command, "run", lambda *_, **__: (broken, written))
     assert main(["theory", "--out", str(tmp_path)]) == 1
     assert "NOT" in capsys.readouterr().out
 

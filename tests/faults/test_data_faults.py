@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import jaxbern as jb
-from experiments.data import faults, text
-from experiments.data.info import fingerprint
+from experiments.data import uci_text
+from experiments.data.data_info import fingerprint
 from jaxbern.data import _converted, _files
+from tests.faults import data_faults
 
 EXPECTED = {
     "a field too few": r"row 217 of .* has 28 fields, not the 29 of HIGGS.*: '[01]\.0",
@@ -42,7 +43,7 @@ EXPECTED = {
 def converted(tmp_path_factory) -> Path:
     """A directory with an intact file and a cache where it is converted."""
     folder = tmp_path_factory.mktemp("converted")
-    (folder / "good.csv.gz").write_bytes(gzip.compress(text.lines(50, seed=1)))
+    (folder / "good.csv.gz").write_bytes(gzip.compress(uci_text.lines(50, seed=1)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAXBERN_CACHE", str(folder / "cache"))
         jb.data.load(folder / "good.csv.gz")
@@ -58,18 +59,18 @@ def good(converted, tmp_path, monkeypatch) -> Path:
 
 
 def test_every_bad_file_has_an_expectation():
-    assert EXPECTED.keys() == faults.BAD_FILES.keys()
+    assert EXPECTED.keys() == data_faults.BAD_FILES.keys()
 
 
 @pytest.mark.parametrize("what", EXPECTED)
 def test_bad_file_is_explained_and_the_cache_survives(what, good, tmp_path):
     expected = jb.data.load(good).fingerprint
-    bad = faults.BAD_FILES[what](tmp_path)
+    bad = data_faults.BAD_FILES[what](tmp_path)
     for _ in range(2):  # nothing is remembered that should not be
         with pytest.raises(jb.data.DataError, match=EXPECTED[what]) as caught:
             jb.data.load(bad)
     assert "\n" not in str(caught.value)
-    assert faults.survived(good, expected)
+    assert data_faults.survived(good, expected)
 
 
 def damage(copy: Path, how: str) -> None:
@@ -103,7 +104,7 @@ def test_half_written_copy_is_noticed_and_made_again(how, good):
     with pytest.warns(UserWarning, match="is incomplete: .* is converted again"):
         again = jb.data.load(good)
     assert fingerprint(again) == expected
-    assert faults.survived(good, expected)
+    assert data_faults.survived(good, expected)
 
 
 def test_damaged_record_of_a_source_is_made_again(good):
@@ -117,11 +118,11 @@ def test_no_space_left(good, tmp_path):
     """With a limit of the operating system."""
     expected = jb.data.load(good).fingerprint
     other = tmp_path / "other.csv.gz"
-    other.write_bytes(gzip.compress(text.lines(200, seed=2), 1))
-    message = faults.no_space(other)
+    other.write_bytes(gzip.compress(uci_text.lines(200, seed=2), 1))
+    message = data_faults.no_space(other)
     assert message.startswith("no space left in ")
     assert "set JAXBERN_CACHE to a directory on another disk" in message
-    assert faults.survived(good, expected)
+    assert data_faults.survived(good, expected)
     assert len(jb.data.load(other)) == 200  # with space again
 
 
@@ -129,7 +130,7 @@ def test_no_space_left(good, tmp_path):
 def test_no_space_left_at_any_moment(moment, good, tmp_path, monkeypatch):
     expected = jb.data.load(good).fingerprint
     other = tmp_path / "other.csv.gz"
-    other.write_bytes(gzip.compress(text.lines(20, seed=2)))
+    other.write_bytes(gzip.compress(uci_text.lines(20, seed=2)))
     _files.sha256(other)
 
     def full(*args):
@@ -144,7 +145,7 @@ def test_no_space_left_at_any_moment(moment, good, tmp_path, monkeypatch):
             patch.setattr(os, "fsync", full)
         with pytest.raises(jb.data.DataError, match="no space left"):
             jb.data.load(other)
-    assert faults.survived(good, expected)
+    assert data_faults.survived(good, expected)
     assert len(jb.data.load(other)) == 20
 
 

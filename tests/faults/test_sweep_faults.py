@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 import jaxbern as jb
-from experiments.sweep import compiled, store
-from experiments.sweep.run import Sweep
-from experiments.sweep.select import Filter
-from experiments.sweep.training import DiskFull
+from experiments.sweep import cell_store, compiled_programs
+from experiments.sweep.cell_training import DiskFull
+from experiments.sweep.grid_filter import Filter
+from experiments.sweep.sweep_run import Sweep
 from tests.experiments.sweep_cases import (
     CELLS,
     EPOCHS,
@@ -58,7 +58,7 @@ def test_killed_in_the_middle_it_goes_on_to_the_same_bits(
     script = f"""
 import functools, sys
 from pathlib import Path
-from experiments.sweep import compiled
+from experiments.sweep import compiled_programs as compiled
 from tests.experiments import sweep_cases as cases
 killing = functools.partial(cases.Once, of=cases.CELLS[1], epoch=2,
     mark=Path({str(tmp_path / "mark")!r}), what=cases.kill_this_process)
@@ -72,7 +72,7 @@ with compiled.kept(Path({str(programs(tmp_path_factory))!r})):
     done = [f"{FIRST.name} {epoch}" for epoch in range(EPOCHS)]
     begun = [f"{SECOND.name} {epoch}" for epoch in range(3)]
     assert seen(log) == done + begun
-    reading = store.read(tmp_path / "store")
+    reading = cell_store.read(tmp_path / "store")
     [result] = reading.results
     assert result.cell == FIRST
     assert result.about["compiled"] == 0
@@ -86,7 +86,9 @@ with compiled.kept(Path({str(programs(tmp_path_factory))!r})):
     rest = [f"{SECOND.name} {epoch}" for epoch in range(EPOCHS)]
     assert seen(log) in (done + begun + rest[3:], done + begun + rest[2:])
     assert histories(tmp_path / "store") == histories(whole)
-    [second] = [r for r in store.read(tmp_path / "store").results if r.cell == SECOND]
+    [second] = [
+        r for r in cell_store.read(tmp_path / "store").results if r.cell == SECOND
+    ]
     assert second.about["attempts"] == 2
 
 
@@ -130,7 +132,7 @@ def test_a_cell_that_fails_is_noted_and_stops_no_other(whole, tmp_path, log):
     [failed] = summary.failed
     assert failed.cell == FIRST
     assert failed.kind == "failed"
-    reading = store.read(root)
+    reading = cell_store.read(root)
     assert [result.cell for result in reading.results] == [SECOND]
     assert reading.failed == [(FIRST.name, "ValueError: this one does not work")]
     noted = json.loads((root / "failed" / f"{FIRST.name}.json").read_text())
@@ -139,7 +141,7 @@ def test_a_cell_that_fails_is_noted_and_stops_no_other(whole, tmp_path, log):
     summary = sweep(root, callbacks=[noting(log)])
     assert not summary.failed
     assert seen(log)[0] in (f"{FIRST.name} 1", f"{FIRST.name} 2")
-    assert not store.read(root).failed
+    assert not cell_store.read(root).failed
     assert histories(root) == histories(whole)
 
 
@@ -149,7 +151,7 @@ def test_numbers_that_are_not_finite_are_a_result_and_a_failure(tmp_path, log):
     [failed] = summary.failed
     assert failed.kind == "nonfinite"
     assert "not finite for seed 0, 1" in failed.text
-    [result] = store.read(tmp_path / "store").results
+    [result] = cell_store.read(tmp_path / "store").results
     assert result.stops[0]["reason"] == "nonfinite"
     # It would be the same again: it is told, and not trained.
     summary = sweep(tmp_path / "store", wild, callbacks=[noting(log)])
@@ -165,7 +167,7 @@ def test_a_full_disk_ends_the_sweep_and_loses_nothing(whole, tmp_path):
 
     with pytest.raises(DiskFull, match=r"is full\. Completed cells are whole"):
         sweep(root, callbacks=[once(tmp_path, full, of=SECOND)])
-    reading = store.read(root, thorough=True)
+    reading = cell_store.read(root, thorough=True)
     assert [result.cell for result in reading.results] == [FIRST]
     assert not reading.failed
     sweep(root)
@@ -235,5 +237,5 @@ def test_programs_cut_short_are_removed(tmp_path):
     young.write_bytes(content[:-3])
     for path in (whole, cut):
         os.utime(path, (0, 0))
-    compiled.remove_incomplete(tmp_path)
+    compiled_programs.remove_incomplete(tmp_path)
     assert sorted(tmp_path.iterdir()) == [whole, young]

@@ -75,7 +75,7 @@ def only_parse(monkeypatch):
 def test_command(command):
     """An option that is not there ends in ``SystemExit``, with argparse's message."""
     program, *rest = command
-    if rest[:1] == ["-m"] and rest[1] in ("experiments", "jaxbern"):
+    if rest[:1] == ["-m"] and rest[1] in ("experiments", "jaxbern", "tests.faults"):
         main = importlib.import_module(f"{rest[1]}.__main__").main
         if not rest[2:]:
             assert main([]) == 0

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from experiments.gpu import sass, toolchain
-from experiments.gpu.compile import compile_for
+from experiments.gpu.gpu_compile import compile_for
 from experiments.gpu.occupancy import occupancy
 from jaxbern.kernels import config, pallas, pallas_vjp
 from jaxbern.kernels.config import Launch

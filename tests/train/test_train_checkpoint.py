@@ -90,7 +90,7 @@ def test_files_of_a_training(begun, whole):
 
 
 def test_killed_at_any_time_it_goes_on_to_the_same_bits(tmp_path, whole):
-    """Twice at random; ``python -m experiments training kills`` does it more often."""
+    """Twice at random; ``python -m tests.faults training`` does it more often."""
     environment = os.environ | {
         "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache"),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",

@@ -1,0 +1,194 @@
+"""Converting HIGGS text, beside pandas and NumPy.
+
+A file in UCI's format is made of simulated events, compressed and as plain text, then read
+in turns, each time in a new process; the best of several runs is kept. Throughput is in MB
+(10^6 bytes) of text per second, whatever the file is compressed to. Two parts of
+``jb.data.load`` are measured alone as well: unpacking, which one thread at a time can do
+while others parse, and the SHA-256 of the file, before anything else. On a machine that is
+busy otherwise the seconds of CPU are the fairer comparison.
+"""
+
+import functools
+import importlib.util
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import jaxbern as jb
+from experiments.core.timing import best_in_turns
+from experiments.data import uci_text
+from jaxbern.data import _files, _formats
+
+DISTINCT = 50_000  # rows made; the file repeats them
+LOADTXT_ROWS = 20_000
+# Imported before the clock starts.
+MODULES = ("pyarrow.csv", "isal.igzip", "platformdirs")
+PANDAS_MODULES = ("pandas", "pyarrow.csv")
+
+
+def convert(path: str) -> None:
+    """To float32 arrays in a new cache, mapped into memory."""
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ[_files.CACHE_VARIABLE] = cache
+        jb.data.load(path)
+
+
+def unpack(path: str) -> None:
+    """Read the text to its end and forget it."""
+    _formats.unpack(Path(path))
+
+
+def sha256(path: str) -> None:
+    """The hash that tells whether there is a converted copy."""
+    _files.file_sha256(Path(path))
+
+
+def pandas(path: str) -> None:
+    """To a table in memory, float64 as pandas has it."""
+    import pandas
+
+    pandas.read_csv(path, header=None)
+
+
+def pandas_float32(path: str) -> None:
+    """To a float32 table in memory."""
+    import pandas
+
+    pandas.read_csv(path, header=None, dtype=np.float32)
+
+
+def pandas_pyarrow(path: str) -> None:
+    """To a float64 table in memory, with Arrow's parser."""
+    import pandas
+
+    pandas.read_csv(path, header=None, engine="pyarrow")
+
+
+def loadtxt(path: str) -> None:
+    """The first rows, to a float32 array in memory."""
+    np.loadtxt(path, np.float32, delimiter=",", max_rows=LOADTXT_ROWS)
+
+
+def open_again(path: str) -> None:
+    """Map what has been converted, all that a second run does."""
+    jb.data.load(path)
+
+
+READERS: dict[str, Callable[[str], None]] = {
+    "jb.data.load": convert,
+    "  unpacking alone": unpack,
+    "  SHA-256 alone": sha256,
+    "pandas.read_csv": pandas,
+    "  as float32": pandas_float32,
+    "  engine='pyarrow'": pandas_pyarrow,
+    "numpy.loadtxt": loadtxt,
+    "open": open_again,
+}
+
+
+class Run(NamedTuple):
+    """Seconds, seconds of CPU, and MB resident: at most, and before anything was read."""
+
+    seconds: float
+    cpu: float
+    peak: float
+    before: float
+
+
+def measure(reader: str, path: Path) -> Run:
+    """One run in a process of its own."""
+    command = [sys.executable, "-m", "experiments.bench.bench_data", reader]
+    done = subprocess.run([*command, str(path)], check=True, capture_output=True)
+    return Run(*json.loads(done.stdout))
+
+
+def child(reader: str, path: str) -> None:
+    """What ``measure`` runs."""
+    for module in PANDAS_MODULES if needs_pandas(reader) else MODULES:
+        importlib.import_module(module)
+    before, cpu, start = peak_memory(), time.process_time(), time.perf_counter()
+    READERS[reader](path)
+    seconds = time.perf_counter() - start, time.process_time() - cpu
+    print(json.dumps([*seconds, peak_memory(), before]))
+
+
+def needs_pandas(reader: str) -> bool:
+    return "pandas" in READERS[reader].__name__
+
+
+def peak_memory() -> float:
+    """The most MB that this process has had resident."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) * 1024 / 1e6
+    return math.nan
+
+
+def report(rows: int, repeats: int) -> None:
+    """Make the files, and print a table for each of them."""
+    with tempfile.TemporaryDirectory() as name:
+        tables(Path(name), rows, repeats)
+
+
+def tables(folder: Path, rows: int, repeats: int) -> None:
+    packed, plain = folder / "HIGGS.csv.gz", folder / "HIGGS.csv"
+    distinct = min(rows, DISTINCT)
+    times = rows // distinct
+    lines = uci_text.lines(distinct)
+    uci_text.write_repeated(packed, lines, times)
+    with plain.open("wb") as file:
+        for _ in range(times):
+            file.write(lines)
+    megabytes = plain.stat().st_size / 1e6
+    print(
+        f"{distinct * times:,} rows ({distinct:,} distinct), {megabytes:,.0f} MB of text, "
+        f"{packed.stat().st_size / 1e6:,.0f} MB compressed; {os.cpu_count()} cores"
+    )
+    part = min(1.0, LOADTXT_ROWS / (distinct * times))
+    if part < 1:
+        print(f"numpy.loadtxt is extrapolated from {part:.1%} of the rows")
+    for path in (packed, plain):
+        table(path, measure_all(path, repeats, part), megabytes)
+    os.environ[_files.CACHE_VARIABLE] = str(folder / "cache")
+    jb.data.load(packed)
+    opened = min(measure("open", packed).seconds for _ in range(repeats))
+    print(f"\nopening the converted rows: {opened * 1e3:.1f} ms in a new process")
+
+
+def measure_all(path: Path, repeats: int, part: float) -> dict[str, Run]:
+    """The best run of each reader; loadtxt's for all rows, though it reads a part."""
+    installed = importlib.util.find_spec("pandas")
+    readers = [name for name in READERS if name != "open"]
+    readers = [name for name in readers if installed or not needs_pandas(name)]
+    runs = {reader: functools.partial(measure, reader, path) for reader in readers}
+    best = best_in_turns(runs, repeats)
+    seconds, cpu, peak, before = best["numpy.loadtxt"]
+    best["numpy.loadtxt"] = Run(seconds / part, cpu / part, peak, before)
+    return best
+
+
+def table(path: Path, best: dict[str, Run], megabytes: float) -> None:
+    ours = best["jb.data.load"]
+    print(
+        f"\n{path.name:20}{'s':>7}{'MB/s':>7}{'ratio':>7}{'CPU s':>8}{'ratio':>7}"
+        f"{'peak MB':>9}"
+    )
+    for reader, run in best.items():
+        print(
+            f"{reader:20}{run.seconds:7.2f}{megabytes / run.seconds:7.0f}"
+            f"{run.seconds / ours.seconds:7.2f}{run.cpu:8.2f}{run.cpu / ours.cpu:7.2f}"
+            f"{run.peak:9.0f}, of it {run.before:.0f} before"
+        )
+
+
+if __name__ == "__main__":
+    child(*sys.argv[1:])

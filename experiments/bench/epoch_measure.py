@@ -1,0 +1,170 @@
+"""Time and memory of an epoch: the program that ``jb.train.fit`` runs, and no other.
+
+The activations of one architecture take turns, so that whatever else the machine does
+falls on all of them, and the best time of each is kept.
+"""
+
+import dataclasses
+import functools
+import math
+import time
+from collections.abc import Callable, Sequence
+
+import jax
+import numpy as np
+
+import jaxbern as jb
+from experiments.core.timing import best_in_turns
+from experiments.sweep import sweep_events as events
+from experiments.sweep.grid import Cell
+from experiments.sweep.plan_command import PUBLISHED_EVENTS
+from experiments.sweep.presets import COLLIDER
+from jaxbern.train import _epoch
+from jaxbern.train._checks import checked_split
+from jaxbern.train._engine import engine
+from jaxbern.train._learner import Rules
+from jaxbern.train._mesh import mesh_for
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """What is measured.
+
+    Attributes:
+      batch_size: rows per step.
+      steps: of the epoch that is timed.
+      seeds: trained at once by the program.
+      rounds: the best time of so many epochs counts.
+    """
+
+    batch_size: int = 16_384
+    steps: int = 3
+    seeds: int = 3
+    rounds: int = 3
+
+    def __post_init__(self):
+        """Refuse what cannot work."""
+        for field in dataclasses.fields(self):
+            least = 2 if field.name == "batch_size" else 1
+            if (value := getattr(self, field.name)) < least:
+                raise ValueError(f"{field.name} must be at least {least}, got {value}")
+
+    @property
+    def events(self) -> int:
+        """How many give so many steps: one in five is for validation."""
+        return math.ceil(self.steps * self.batch_size / 0.8)
+
+    def config(self, cell: Cell) -> jb.train.TrainConfig:
+        """Of the training of a cell."""
+        return jb.train.TrainConfig(
+            cell.network, seeds=tuple(range(self.seeds)), batch_size=self.batch_size
+        )
+
+    def data(self, dataset: str) -> jb.data.Dataset:
+        """Simulated: what the events are changes no time."""
+        return events.load(dataset, COLLIDER, self.events).data
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """A cell on this device.
+
+    Attributes:
+      cell: which.
+      step: seconds of one step of one training, its share of shuffling and validation
+        included: those of the epoch, divided by its steps and by the seeds.
+      memory: bytes of arguments, results and temporaries of the epoch of all seeds, by
+        the compiler's account.
+      on_cards: the same on GPUs that need not be here, by name.
+    """
+
+    cell: Cell
+    step: float
+    memory: int
+    on_cards: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    def epoch(self, batch_size: int) -> float:
+        """Seconds of an epoch of one training on all published events: computed."""
+        rows = PUBLISHED_EVENTS[self.cell.dataset] * 0.8
+        return math.ceil(rows / batch_size) * self.step
+
+
+class Program:
+    """An epoch of a training, compiled."""
+
+    def __init__(self, config: jb.train.TrainConfig, data: jb.data.Dataset):
+        """Compile it, and run it once."""
+        self._state, resident = engine(config, data, checked_split(config, data))
+        if not isinstance(resident, _epoch.Resident):
+            raise ValueError(
+                f"{len(data):,} events must fit into half of the device's memory; write "
+                "--steps or --batch-size with less"
+            )
+        self._data, self._epochs = resident._data, 0
+        compiled = _epoch.run.lower(
+            self._state,
+            self._data,
+            np.int32(0),
+            rules=Rules.of(config),
+            mesh=mesh_for(config.batch_size, None),
+        ).compile()
+        self._run, self.memory = compiled, held(compiled.memory_analysis())
+        self.metrics = None  # of the last epoch
+        self.seconds()
+
+    def seconds(self) -> float:
+        """Train one epoch more; how long it took."""
+        began = time.perf_counter()
+        epoch = np.int32(self._epochs)
+        self._state, metrics = self._run(self._state, self._data, epoch)
+        self.metrics = jax.device_get(metrics)
+        self._epochs += 1
+        return time.perf_counter() - began
+
+
+def held(memory) -> int:
+    """Bytes of arguments, results and temporaries together, of what XLA reports."""
+    both = memory.argument_size_in_bytes + memory.output_size_in_bytes
+    return both + memory.temp_size_in_bytes - memory.alias_size_in_bytes
+
+
+def architecture(
+    cells: Sequence[Cell],
+    setup: Setup,
+    *,
+    cards: dict[str, Callable] | None = None,
+    done: Callable[[str], None] = lambda what: None,
+) -> list[Measured]:
+    """All activations of one architecture.
+
+    Args:
+      cells: that differ in their activation only.
+      setup: what is measured.
+      cards: for names of GPUs, what tells the memory of a configuration there for so
+        many events (:func:`experiments.sweep.plan_command.on_card`).
+      done: told the name of each cell that is compiled, and of each that is measured.
+    """
+    data = load(cells[0].dataset, setup)
+    programs = {}
+    for cell in cells:
+        programs[cell] = Program(setup.config(cell), data)
+        done(f"{cell.name} compiled")
+    times = best_in_turns(
+        {cell: p.seconds for cell, p in programs.items()}, setup.rounds
+    )
+    found = []
+    for cell, program in programs.items():
+        on_cards = {
+            name: memory(setup.config(cell), setup.events).bytes
+            for name, memory in (cards or {}).items()
+        }
+        step = times[cell] / setup.steps / setup.seeds
+        found.append(Measured(cell, step, program.memory, on_cards))
+        done(cell.name)
+    return found
+
+
+@functools.lru_cache(maxsize=2)
+def load(dataset: str, setup: Setup) -> jb.data.Dataset:
+    """The same for every architecture."""
+    return setup.data(dataset)

@@ -1,0 +1,186 @@
+"""What is learned, by which networks, and what the paper reports."""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments.capacity import capacity_data
+
+HELD_OUT = 2000  # points that judge a network, drawn apart from those it learns
+FASTER = "learning rate x 3"  # the variant that shows whose training was too slow
+INTERVAL = (-3.0, 3.0)  # of the Bernstein activations, the library's default
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Everything about a training that the paper leaves open and we vary."""
+
+    noise: float
+    geometry: float
+    points: int = 400
+    learning_rate: float = 2e-2
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much is trained."""
+
+    seeds: int = 32
+    seeds_of_variants: int = 8
+    steps: int = 4000
+    snapshots: int = 100  # of the parameters, at equal distances
+    frames: int = 36  # of the animation, at most
+    batchnorm: bool = True  # whether to train a few seeds again with it
+
+    def __post_init__(self):
+        """Snapshots must divide the steps."""
+        if self.steps % self.snapshots:
+            raise ValueError(
+                f"steps must be a multiple of snapshots, got {self.steps} and "
+                f"{self.snapshots}"
+            )
+
+
+QUICK = Budget(
+    seeds=4, seeds_of_variants=1, steps=300, snapshots=30, frames=4, batchnorm=False
+)
+
+
+@dataclass(frozen=True)
+class Network:
+    """One hidden layer; ``degree`` is None for ReLU."""
+
+    width: int
+    degree: int | None
+    paper: float  # the figure it reports
+
+    @property
+    def kind(self) -> str:
+        """``"DBN"`` or ``"ReLU"``."""
+        return "ReLU" if self.degree is None else "DBN"
+
+    def __str__(self) -> str:
+        """As in ``DBN W=1 n=3``."""
+        degree = "" if self.degree is None else f" n={self.degree}"
+        return f"{self.kind} W={self.width}{degree}"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A data set and the two networks that learn it.
+
+    Attributes:
+      classification: two classes and their accuracy, or a function and its MSE.
+      target: what the best DBN must reach.
+      base: the setting of the table; ``variants`` those of the sensitivity table.
+      formula: of the function to fit.
+    """
+
+    name: str
+    title: str
+    draw: Callable[[np.random.Generator, int, float, float], capacity_data.Sample]
+    dbn: Network
+    relu: Network
+    target: float
+    base: Setting
+    variants: dict[str, Setting]
+    formula: Callable[[np.ndarray], np.ndarray] | None = None
+
+    @property
+    def classification(self) -> bool:
+        """Whether the targets are classes."""
+        return self.formula is None
+
+    @property
+    def networks(self) -> tuple[Network, Network]:
+        """The DBN, then ReLU."""
+        return self.dbn, self.relu
+
+    @property
+    def features(self) -> int:
+        """How many coordinates an input has."""
+        return 2 if self.classification else 1
+
+    @property
+    def outputs(self) -> int:
+        """Two logits, or one number."""
+        return 2 if self.classification else 1
+
+    def true_values(self, x: np.ndarray) -> np.ndarray:
+        """The function to fit, at ``x``."""
+        if self.formula is None:
+            raise ValueError(f"{self.name} is a classification: it has no function")
+        return self.formula(x)
+
+    def reached(self, values: np.ndarray) -> np.ndarray:
+        """Which of the values are as good as the target."""
+        return values >= self.target if self.classification else values <= self.target
+
+    def best(self, values: np.ndarray) -> int:
+        """Where the best value is; the first of equal ones."""
+        return int(np.argmax(values) if self.classification else np.argmin(values))
+
+    def show(self, value: float) -> str:
+        """As in ``99.85%`` or ``2.6e-04``."""
+        return f"{value:.2f}%" if self.classification else f"{value:.2e}"
+
+
+def _varied(base: Setting, noise: dict[str, float], geometry: dict[str, float]):
+    """The base with one thing changed at a time."""
+    changes = {name: {"noise": value} for name, value in noise.items()}
+    changes |= {name: {"geometry": value} for name, value in geometry.items()}
+    changes |= {
+        "half the points": {"points": base.points // 2},
+        "a quarter of the points": {"points": base.points // 4},
+        "learning rate / 3": {"learning_rate": base.learning_rate / 3},
+        FASTER: {"learning_rate": base.learning_rate * 3},
+    }
+    return {
+        name: dataclasses.replace(base, **change) for name, change in changes.items()
+    }
+
+
+def _classification(name, title, draw, base, dbn, relu, target, geometry) -> Task:
+    noise = {"half the noise": base.noise / 2, "twice the noise": base.noise * 2}
+    variants = _varied(base, noise, geometry)
+    return Task(name, title, draw, dbn, relu, target, base, variants)
+
+
+def _regression(name, title, draw, base, dbn, relu, target, geometry, formula) -> Task:
+    noise = {"noise 0.02": 0.02, "noise 0.05": 0.05}
+    variants = _varied(base, noise, geometry)
+    return Task(name, title, draw, dbn, relu, target, base, variants, formula)
+
+
+TASKS = (
+    _classification(
+        "xor_blobs", "XOR blobs", capacity_data.xor_blobs, Setting(noise=0.15, geometry=0.0),
+        Network(1, 3, 100.0), Network(1, None, 76.5), 100.0,
+        {"turned by 20 degrees": 20.0, "turned by 45 degrees": 45.0},
+    ),
+    _classification(
+        "two_moons", "Two moons", capacity_data.two_moons, Setting(noise=0.1, geometry=0.5),
+        Network(2, 3, 100.0), Network(2, None, 90.8), 99.9,
+        {"moons further apart": 0.35, "moons closer": 0.65},
+    ),
+    _classification(
+        "sinusoidal_bands", "Sinusoidal bands", capacity_data.sinusoidal_bands,
+        Setting(noise=0.05, geometry=1.0),
+        Network(2, 5, 96.0), Network(2, None, 91.8), 97.0,
+        {"0.75 periods": 0.75, "1.25 periods": 1.25},
+    ),
+    _regression(
+        "damped_oscillator", "Damped oscillator", capacity_data.damped_oscillator,
+        Setting(noise=0.0, geometry=10.0),
+        Network(1, 7, 2.59e-4), Network(4, None, 4.45e-3), 2e-4,
+        {"x in [0, 8]": 8.0, "x in [0, 4 pi]": 4 * np.pi}, capacity_data.oscillator,
+    ),
+    _regression(
+        "gaussian_sine", "Gaussian sine", capacity_data.gaussian_sine,
+        Setting(noise=0.0, geometry=3.0),
+        Network(2, 7, 4.14e-3), Network(4, None, 5.58e-2), 3e-3,
+        {"x in [-2, 2]": 2.0, "x in [-4, 4]": 4.0}, capacity_data.windowed_sine,
+    ),
+)  # fmt: skip

@@ -1,0 +1,185 @@
+"""All networks of one kind on one task, trained in a single compiled call.
+
+A *run* is a setting and a seed; the seed draws the points to learn, the points to judge
+by and the initial weights. Runs are the axis that ``vmap`` goes over: 32 seeds of the base
+setting, then a few of each variant. Each run is full-batch Adam under a cosine schedule,
+the same for both kinds of network.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+from jax import jit
+
+import jaxbern as jb
+from experiments.capacity.capacity_network import OneHidden
+from experiments.capacity.capacity_tasks import (
+    HELD_OUT,
+    INTERVAL,
+    Budget,
+    Network,
+    Setting,
+    Task,
+)
+
+
+class Run(NamedTuple):
+    """One training: ``variant`` is empty for the base setting."""
+
+    variant: str
+    seed: int
+    setting: Setting
+
+
+class Points(NamedTuple):
+    """What the runs see, a leading axis of runs on each array; inputs standardised."""
+
+    x: Any
+    y: Any
+    held_out_x: Any
+    held_out_y: Any
+    mean: Any  # of the inputs that were learned, to undo the standardisation
+    deviation: Any
+
+
+class Trained(NamedTuple):
+    """What the compiled call returns, a leading axis of runs on each array."""
+
+    value: Any  # accuracy in percent, or MSE, on held-out points
+    learned: Any  # the same on the points learned
+    outside: Any  # share of held-out points outside the interval, mean of the neurons
+    history: Any  # parameters after each part of the training: [runs, snapshots, ...]
+
+
+def runs_of(task: Task, budget: Budget) -> list[Run]:
+    """The base setting over all seeds, then every variant over a few."""
+    runs = [Run("", seed, task.base) for seed in range(budget.seeds)]
+    for name, setting in task.variants.items():
+        runs += [Run(name, seed, setting) for seed in range(budget.seeds_of_variants)]
+    return runs
+
+
+def draw(task: Task, runs: list[Run]) -> Points:
+    """The points of all runs."""
+    drawn = [_draw(task, run) for run in runs]
+    return Points(*(np.stack(arrays) for arrays in zip(*drawn, strict=True)))
+
+
+def _draw(task: Task, run: Run) -> Points:
+    setting = run.setting
+    learned, judged = np.random.default_rng(run.seed).spawn(2)
+    x, y = task.draw(learned, setting.points, setting.noise, setting.geometry)
+    # The truth is judged: a function without noise, but classes as they are drawn.
+    noise = setting.noise if task.classification else 0.0
+    other_x, other_y = task.draw(judged, HELD_OUT, noise, setting.geometry)
+    mean, deviation = x.mean(axis=0), x.std(axis=0)
+    # Fewer points are repeated: the same loss, in arrays of the same shape.
+    times = task.base.points // setting.points
+    x, y = np.tile(x, (times, 1)), np.tile(y, times)
+    x, other_x = ((each - mean) / deviation for each in (x, other_x))
+    arrays = (x, y, other_x, other_y, mean, deviation)
+    return Points(*(a if a.dtype == np.int32 else np.float32(a) for a in arrays))
+
+
+def compiled(
+    task: Task,
+    network: Network,
+    runs: list[Run],
+    points: Points,
+    budget: Budget,
+    *,
+    batchnorm: bool = False,
+) -> Callable[[], Trained]:
+    """The training of all runs as one compiled program, to be called once."""
+    # Built one by one, as a user does it: to compile the drawing would take longer.
+    modules = {
+        seed: build(task, network, seed, batchnorm)
+        for seed in {run.seed for run in runs}
+    }
+    graph = nnx.graphdef(modules[runs[0].seed])
+    starts = [nnx.state(modules[run.seed]) for run in runs]
+    start = jax.tree.map(lambda *arrays: np.stack(arrays), *starts)
+    rates = np.array([run.setting.learning_rate for run in runs], np.float32)
+    one = functools.partial(_train_one, task, graph, budget)
+    program = jit(jax.vmap(one)).lower(start, rates, points).compile()
+    return lambda: jax.tree.map(np.asarray, program(start, rates, points))
+
+
+def build(
+    task: Task, network: Network, seed: int, batchnorm: bool = False
+) -> OneHidden:
+    """An untrained network."""
+    return OneHidden(
+        task.features,
+        network.width,
+        network.degree,
+        task.outputs,
+        batchnorm=batchnorm,
+        rngs=nnx.Rngs(seed),
+    )
+
+
+def with_parameters(task: Task, network: Network, parameters: Any) -> OneHidden:
+    """The network of a run: ``parameters`` without the axis of runs."""
+    module = build(task, network, 0)
+    nnx.update(module, parameters)
+    return module
+
+
+def _train_one(task, graph, budget, start, rate, points) -> Trained:
+    def schedule(count):
+        angle = jnp.pi * count.astype(jnp.float32) / budget.steps
+        return rate * (1 + jnp.cos(angle)) / 2
+
+    optimizer = jb.optim.adamw(schedule, weight_decay=0.0)  # which is Adam
+
+    def loss(parameters):
+        module = nnx.merge(graph, parameters)
+        return _loss(task, module(points.x, points.x), points.y)
+
+    def step(state, _):
+        parameters, moments = state
+        gradient = jax.grad(loss)(parameters)
+        update, moments = optimizer.update(gradient, moments, parameters)
+        return (optax.apply_updates(parameters, update), moments), None
+
+    def part(state, _):
+        steps = budget.steps // budget.snapshots
+        state, _ = jax.lax.scan(step, state, None, length=steps)
+        return state, state[0]
+
+    state = start, optimizer.init(start)
+    state, history = jax.lax.scan(part, state, None, length=budget.snapshots)
+    module = nnx.merge(graph, state[0])
+    asked = jnp.concatenate([points.held_out_x, points.x])
+    held_out, learned = jnp.split(module(asked, points.x), [len(points.held_out_x)])
+    return Trained(
+        _value(task, held_out, points.held_out_y),
+        _value(task, learned, points.y),
+        _outside(module.hidden_inputs(points.held_out_x, points.x)),
+        history,
+    )
+
+
+def _outside(z: jax.Array) -> jax.Array:
+    lower, upper = INTERVAL
+    return jnp.mean(jb.saturation(z, lower=lower, upper=upper))
+
+
+def _loss(task: Task, output: jax.Array, y: jax.Array) -> jax.Array:
+    if task.classification:
+        return optax.softmax_cross_entropy_with_integer_labels(output, y).mean()
+    return jnp.mean(jnp.square(output[:, 0] - y))
+
+
+def _value(task: Task, output: jax.Array, y: jax.Array) -> jax.Array:
+    if task.classification:
+        right = jnp.argmax(output, axis=-1).astype(y.dtype) == y
+        return 100 * jnp.mean(right.astype(jnp.float32))
+    return _loss(task, output, y)

@@ -1,0 +1,1 @@
+"""What every experiment shares: options, tables, progress, timing, the environment."""

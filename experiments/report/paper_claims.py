@@ -1,0 +1,188 @@
+"""What the paper claims of its trainings, each with the cases that decide it."""
+
+import dataclasses
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+
+from experiments.report import efficiency_cases as parameters
+from experiments.report import training_cases as training
+from experiments.report.evidence import Evidence
+from experiments.report.grid_groups import Group
+from experiments.report.judging import Case, Judgement, Quantifier, judge
+
+
+def percent(value: float) -> str:
+    """Such as "99.3%"."""
+    return f"{value:.1f}%"
+
+
+def share(value: float) -> str:
+    """Of one, such as "26%"."""
+    return f"{value:.0%}" if value < float("inf") else "never"
+
+
+def times(value: float) -> str:
+    """Such as "1.5x"."""
+    return f"{value:.2f}x"
+
+
+def difference(value: float) -> str:
+    """With its sign."""
+    return f"{value:+.4f}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """A statement of the paper, in our words.
+
+    Attributes:
+      key: for files and anchors.
+      text: the statement.
+      where: in the paper.
+      quantifier: of how many of its cases it speaks.
+      cases: reads them off tables.
+      show, extreme: which number to tell, as in :func:`judging.judge`.
+      headline: whether the abstract makes it.
+    """
+
+    key: str
+    text: str
+    where: str
+    quantifier: Quantifier
+    cases: Callable[[Evidence], Iterable[Case]]
+    show: Callable[[float], str] = percent
+    extreme: Callable[[Sequence[float]], float] | None = None
+    headline: bool = False
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """On these tables."""
+        return judge(
+            self.quantifier,
+            list(self.cases(evidence)),
+            show=self.show,
+            extreme=self.extreme,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """A claim, what our cells say, and what the paper's own tables say."""
+
+    claim: Claim
+    ours: Judgement
+    paper: Judgement
+
+
+def verdicts(ours: Evidence, paper: Evidence) -> list[Verdict]:
+    """Of every claim."""
+    return [Verdict(claim, claim.judge(ours), claim.judge(paper)) for claim in CLAIMS]
+
+
+CLAIMS = (
+    Claim(
+        "reduction",
+        "For most architectures a DBN with over 70% fewer parameters beats the best ReLU",
+        "abstract; tables of experiment 2", "most", parameters.reductions(70),
+        extreme=statistics.median, headline=True,
+    ),
+    Claim(
+        "at-scale",
+        "The saving reaches 99.9% at scale",
+        "abstract, section 4.2", "any", parameters.reductions(99.85),
+        extreme=max, headline=True,
+    ),
+    Claim(
+        "speed",
+        "A DBN reaches ReLU's final loss in as few as 26% of ReLU's epochs",
+        "abstract (24% in the introduction)", "any",
+        training.crossovers(lambda share: share <= 0.26),
+        show=share, extreme=min, headline=True,
+    ),
+    Claim(
+        "final-loss",
+        "The final loss is up to 45% lower than ReLU's",
+        "abstract, section 4.3", "any", training.changes(-45),
+        extreme=max, headline=True,
+    ),
+    Claim(
+        "all-activations",
+        "The best of all networks, by AUC and by loss, is a DBN on either data set, "
+        "with skips and without",
+        "abstract, section 4.4", "all", training.best_is_dbn, headline=True,
+    ),
+    Claim(
+        "every-architecture",
+        "In most architectures the best DBN has a higher AUC than each fixed activation",
+        "section 4.4", "most", training.dbn_over_fixed,
+    ),
+    Claim(
+        "not-smoothness",
+        "Leaky ReLU, SELU and GeLU reach no meaningfully higher AUC than ReLU",
+        "section 4.4", "all", training.smooth_like_relu, show=difference, extreme=max,
+    ),
+    Claim(
+        "deep",
+        "From 50 layers on, the saving is above 85% at every width (AUC)",
+        "section 4.2", "all", parameters.deep_reductions(85), extreme=min,
+    ),
+    Claim(
+        "monotone",
+        "The saving never falls as networks become deeper or wider (AUC)",
+        "section 4.2", "all", parameters.growing,
+    ),
+    Claim(
+        "negative",
+        "Only the smallest architectures (5 layers, up to 128 wide) are beaten by no "
+        "DBN of their size",
+        "section 4.2", "all", parameters.not_negative,
+    ),
+    Claim(
+        "susy",
+        "The saving on SUSY is never below that on HIGGS",
+        "section 4.2", "all", parameters.susy_over_higgs,
+    ),
+    Claim(
+        "qualifying",
+        "Against most ReLU architectures, the majority of all DBN models is better (AUC)",
+        "section 4.2", "most", parameters.most_qualify,
+    ),
+    Claim(
+        "typical-speed",
+        "On HIGGS the crossover typically comes in half of ReLU's epochs or earlier",
+        "section 4.3", "most",
+        training.crossovers(lambda share: share <= 0.5, groups=(Group("higgs", True),)),
+        show=share, extreme=statistics.median,
+    ),
+    Claim(
+        "degree-speed",
+        "A higher degree never crosses over later",
+        "section 4.3", "all", training.earlier_with_degree,
+    ),
+    Claim(
+        "always-cross",
+        "From degree 9 on, every residual DBN falls below ReLU's final loss",
+        "section 4.3", "all", training.higher_degrees_cross,
+    ),
+    Claim(
+        "scaling",
+        "In most cases the loss improves more at n=25 than at n=3, and at 150 layers "
+        "than at 5",
+        "section 4.3", "most", training.improvement_grows,
+    ),
+    Claim(
+        "epoch-cost",
+        "An epoch mostly takes at most twice as long as ReLU's",
+        "appendix G", "most", training.epoch_costs(2),
+        show=times, extreme=statistics.median,
+    ),
+    Claim(
+        "faster-in-total",
+        "Large DBNs (n=9) train in less total time than ReLU, having fewer epochs",
+        "appendix G", "all", training.large_is_faster, show=times, extreme=min,
+    ),
+    Claim(
+        "memory",
+        "At 150x256 a DBN takes about 1.5 times the memory of ReLU, not more",
+        "appendix G", "all", training.memory(1.55), show=times, extreme=max,
+    ),
+)  # fmt: skip

@@ -1,0 +1,120 @@
+"""A store becomes a directory: page, Markdown, tables and figures."""
+
+import csv
+import dataclasses
+from pathlib import Path
+
+from experiments.core import table_formats
+from experiments.report import provenance, verdicts
+from experiments.report.report_contents import Contents, contents, judged
+from experiments.report.report_page import render
+from experiments.report.runtime import read_memory
+from experiments.report.trained_models import models
+from experiments.sweep import cell_store as store
+from experiments.sweep.cell_results import CellResult
+
+PAGE, MARKDOWN = "report.html", "report.md"
+
+
+class NothingToReport(ValueError):
+    """The store has no completed cell."""
+
+
+def run(store: Path, out: Path, *, memory: Path | None = None) -> Path:
+    """Write the report of a store into a directory; returns the page.
+
+    Args:
+      store: what ``python -m experiments sweep`` filled; it is only read.
+      out: made if it does not exist; files of an earlier report are replaced.
+      memory: the ``plan.csv`` of ``python -m experiments plan --card``, for the memory of
+        cells.
+
+    Raises:
+      FileNotFoundError: there is no store, or no such file.
+      NothingToReport: the store has no completed cell.
+      ValueError: the file is another one.
+    """
+    reading = _read(store)
+    taken = read_memory(memory) if memory else None
+    figures, tables = out / "figures", out / "tables"
+    for folder in (figures, tables):
+        folder.mkdir(parents=True, exist_ok=True)
+    made = contents(reading, figures, taken)
+    for table in (verdicts.view(made.verdicts), *made.tables):
+        _write(tables / f"{table.name}.md", table_formats.markdown(table))
+        _write(tables / f"{table.name}.csv", table_formats.comma_separated(table))
+        _write(tables / f"{table.name}.tex", table_formats.latex(table))
+    _write_models(reading.results, tables / "models.csv")
+    _write(out / MARKDOWN, markdown(made))
+    _write(out / PAGE, render(made))
+    return out / PAGE
+
+
+def verdict_lines(store: Path) -> list[str]:
+    """The verdicts on the headline claims, one line each.
+
+    Raises:
+      FileNotFoundError: there is no store.
+      NothingToReport: it has no completed cell.
+    """
+    return verdicts.lines(judged(_read(store).results))
+
+
+def _read(root: Path) -> store.Reading:
+    reading = store.read(root)
+    if not reading.results:
+        begun = len(reading.running) + len(reading.damaged) + len(reading.failed)
+        others = f" ({begun} begun, damaged or failed)" if begun else ""
+        raise NothingToReport(
+            f"{root} must hold at least one completed cell to report, and has none"
+            f"{others}; python -m experiments sweep --preset demo trains some in minutes"
+        )
+    return reading
+
+
+def markdown(made: Contents) -> str:
+    """Everything but the curves, as text."""
+    lines = ["# The paper's experiments, run again", ""]
+    lines += [f"> {caveat}\n" for caveat in made.caveats]
+    lines += [f"- **{fact.number}** {fact.label}. {fact.detail}" for fact in made.facts]
+    lines += [
+        "",
+        "## Verdicts",
+        "",
+        table_formats.markdown(verdicts.view(made.verdicts)),
+    ]
+    lines += ["## Tables", ""]
+    lines += [table_formats.markdown(table, trained_only=True) for table in made.tables]
+    lines += ["## Figures", ""]
+    lines += [
+        f"![{figure.title}](figures/{figure.name}.png)\n\n{figure.caption}\n"
+        for figure in made.figures
+    ]
+    lines += ["## What is missing", ""]
+    lines += [f"- {line}" for line in provenance.missing_lines(made.reading)]
+    lines += ["", "## Where the numbers come from", ""]
+    lines += [
+        f"- {source.dataset.upper()}: {source.cells} cells, {source.source}, "
+        f"{source.events:,} events, fingerprint {source.fingerprint}; "
+        f"{provenance.rules_text(source)}"
+        for source in provenance.sources(made.reading.results)
+    ]
+    machines = provenance.environments(made.reading.results)
+    lines += [f"- {name}: {', '.join(values)}" for name, values in machines.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _write(path: Path, content: str) -> None:
+    path.write_text(content, encoding="utf-8")
+
+
+def _write_models(results: list[CellResult], path: Path) -> None:
+    """Every seed of every cell, on which all tables rest."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        names = ("dataset", "residual", "depth", "width", "activation")
+        numbers = ("seed", "parameters", "auc", "loss", "epochs", "seconds", "flops")
+        writer.writerow([*names, *numbers])
+        for model in models(results):
+            cell = dataclasses.astuple(model.cell)
+            writer.writerow([*cell, *(getattr(model, name) for name in numbers)])

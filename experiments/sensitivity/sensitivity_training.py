@@ -1,0 +1,107 @@
+"""Trains a study: each setting has a store of its own, as a sweep makes it.
+
+So a study can be killed and goes on where it was, and ``python -m experiments report
+--store .../stores/NAME`` has more to say about one setting.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import jaxbern as jb
+from experiments.sensitivity.sensitivity_study import DEFAULT, Setting, Study
+from experiments.sweep import (
+    cell_store,
+    compiled_programs,
+    sweep_events,
+    sweep_local,
+    sweep_settings,
+)
+from experiments.sweep.cell_results import CellResult
+from experiments.sweep.cell_training import Job, Outcome
+from experiments.sweep.presets import COLLIDER, PUBLISHED
+from experiments.sweep.sweep_events import Events
+from experiments.sweep.sweep_progress import Progress
+
+STORES = "stores"
+JOBS = 2  # at a time on a processor: one compiles while the other trains
+
+
+class Failed(RuntimeError):
+    """A cell could not be trained; the text says why."""
+
+
+def load(source: str | None, rows: int) -> Events:
+    """HIGGS from a source, as a sweep takes it.
+
+    If none is named: that at hand on this machine, else simulated events.
+    """
+    if source is not None:
+        return sweep_events.load("higgs", source, rows)
+    try:
+        return sweep_events.load("higgs", PUBLISHED, rows, download=False)
+    except jb.data.DataError:
+        return sweep_events.load("higgs", COLLIDER, rows)
+
+
+def train(
+    study: Study,
+    given: Events,
+    out: Path,
+    done: Callable[[str], None] = lambda what: None,
+) -> dict[str, list[CellResult]]:
+    """The results of each setting by its name, trained now or found.
+
+    Args:
+      study: what to train.
+      given: the events.
+      out: the directory of the stores.
+      done: told of every cell.
+
+    Raises:
+      OtherSettings: the directory holds a study by other rules.
+      Failed: a cell could not be trained.
+    """
+    both = (DEFAULT, *study.settings)
+    jobs = [job for setting in both for job in _jobs(study, setting, given, out)]
+    at_once = sweep_local.default_at_once(JOBS)
+    with compiled_programs.kept(out / cell_store.COMPILED):
+        outcomes = sweep_local.run(jobs, _Told(done), at_once=at_once)
+    if failed := [each for each in outcomes if each.kind == "failed"]:
+        raise Failed("\n".join(f"{each.cell.name}: {each.text}" for each in failed))
+    return {
+        setting.name: [
+            result
+            for result in cell_store.read(_root(out, setting)).results
+            if result.cell in study.cells(setting)
+        ]
+        for setting in both
+    }
+
+
+def _jobs(study: Study, setting: Setting, given: Events, out: Path) -> Sequence[Job]:
+    root, cells = _root(out, setting), study.cells(setting)
+    configs = {cell.name: study.config(setting, cell) for cell in cells}
+    options = configs[cells[0].name].to_dict()
+    shared = {name: value for name, value in options.items() if name != "network"}
+    sweep_settings.agree(root, shared, {"higgs": given})
+    sweep_settings.check_results(root, cell_store.read(root).results, configs)
+    return [
+        Job(root, cell, configs[cell.name], given, {"setting": setting.name})
+        for cell in cells
+    ]
+
+
+def _root(out: Path, setting: Setting) -> Path:
+    return (out / STORES / setting.name).resolve()
+
+
+class _Told(Progress):
+    """Tells of cells that have ended; one cell may do so under several settings."""
+
+    def __init__(self, done: Callable[[str], None]):
+        super().__init__({}, 0, live=False)
+        self._tell = done
+
+    def outcome(self, outcome: Outcome) -> None:
+        if outcome.kind not in ("busy", "stopped"):
+            self._tell(outcome.cell.name)

@@ -1,0 +1,235 @@
+"""A store: a directory of cells, each completed, begun or not there.
+
+| path | holds |
+|---|---|
+| ``cells/NAME/`` | a completed cell (:mod:`experiments.sweep.cell_record`); never changed |
+| ``running/NAME/`` | one that is trained, or was when its process ended |
+| ``failed/NAME.json`` | what went wrong in one that could not be trained |
+| ``damaged/NAME-N/`` | files that were set aside, with the reason |
+| ``sweeps/*.json`` | which cells were asked for |
+| ``settings/*.json`` | what all cells share (:mod:`experiments.sweep.sweep_settings`) |
+| ``compiled/`` | programs (:mod:`experiments.sweep.compiled_programs`); may be removed |
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jaxbern as jb
+from experiments.sweep import cell_claims, cell_record
+from experiments.sweep.cell_results import CellResult
+from experiments.sweep.grid import Cell
+
+CELLS, RUNNING, FAILED = "cells", "running", "failed"
+DAMAGED, SWEEPS, COMPILED = "damaged", "sweeps", "compiled"
+
+
+class Unfinished(NamedTuple):
+    """A cell without a result."""
+
+    name: str
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """What a store holds.
+
+    Attributes:
+      results: the completed cells, in the order of :class:`Cell`.
+      damaged: cells whose files have changed; the next sweep trains them again.
+      running: cells that were begun and are not completed, by a process that may be
+        gone.
+      failed: cells that ended with an error; the next sweep tries them again.
+      missing: cells that a sweep was asked for and that are none of the above.
+    """
+
+    results: list[CellResult]
+    damaged: list[Unfinished]
+    running: list[Unfinished]
+    failed: list[Unfinished]
+    missing: list[Unfinished]
+
+
+def read(root: Path, *, thorough: bool = False) -> Reading:
+    """Look at every cell of a store, changing nothing.
+
+    Args:
+      root: the store.
+      thorough: check every byte of the saved networks too.
+
+    Raises:
+      FileNotFoundError: there is no store.
+    """
+    root = Path(root)
+    if not root.is_dir():
+        raise FileNotFoundError(
+            f"there is no store {root}; python -m experiments sweep makes one"
+        )
+    results, damaged = [], []
+    for name in _names(root / CELLS):
+        try:
+            results.append(cell_record.read(root / CELLS / name, thorough=thorough))
+        except cell_record.Damaged as problem:
+            damaged.append(Unfinished(name, str(problem)))
+    results.sort(key=lambda result: result.cell)
+    seen = {*(result.cell.name for result in results), *(name for name, _ in damaged)}
+    failed = [
+        Unfinished(path.stem, _failure(path))
+        for path in sorted((root / FAILED).glob("*.json"))
+        if path.stem not in seen
+    ]
+    seen |= {name for name, _ in failed}
+    running = [
+        Unfinished(name, cell_claims.describe(root / RUNNING / name))
+        for name in _names(root / RUNNING)
+        if name not in seen
+    ]
+    seen |= {name for name, _ in running}
+    missing = [
+        Unfinished(name, "not begun") for name in asked(root) if name not in seen
+    ]
+    return Reading(results, damaged, running, failed, missing)
+
+
+def write(
+    root: Path, result: CellResult, models: Mapping[int, jb.MLP] | None = None
+) -> Path:
+    """Add a completed cell in one step: all of it or nothing is there at any moment.
+
+    Args:
+      root: the store; made if it does not exist.
+      result: the cell.
+      models: the best network of each seed, if they are to be kept.
+
+    Raises:
+      FileExistsError: the cell is there already; it is not replaced.
+    """
+    cell_record.check(result)
+    name = result.cell.name
+    cells = Path(root) / CELLS
+    cells.mkdir(parents=True, exist_ok=True)
+    new = cells / f".{name}.{uuid.uuid4().hex[:12]}"
+    try:
+        new.mkdir()
+        cell_record.write(new, result, models)
+        _rename(new, cells / name)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+    return cells / name
+
+
+def completed(root: Path, cell: Cell) -> CellResult | None:
+    """The result of a cell; None if it is not there.
+
+    Raises:
+      Damaged: its files have changed.
+    """
+    directory = Path(root) / CELLS / cell.name
+    return cell_record.read(directory, thorough=True) if directory.exists() else None
+
+
+def set_aside(root: Path, path: Path, reason: str) -> Path:
+    """Move a directory to ``damaged``, and say there why; only for who has the claim."""
+    numbers = (f"{path.name}-{n}" for n in range(1, 1_000_000))
+    place = next(place for n in numbers if not (place := root / DAMAGED / n).exists())
+    place.parent.mkdir(exist_ok=True)
+    path.rename(place)
+    (place / "reason.txt").write_text(reason + "\n")
+    return place
+
+
+def remove(root: Path, path: Path) -> None:
+    """Remove a directory: gone in one step, whatever happens meanwhile."""
+    doomed = root / f".removed-{uuid.uuid4().hex[:12]}"
+    with contextlib.suppress(FileNotFoundError):
+        path.rename(doomed)
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def remove_remains(root: Path) -> None:
+    """Remove what processes that were killed were writing or removing.
+
+    Not what is younger than an hour: its process may live.
+    """
+    hour = 3600
+    young = root / f".removed-{uuid.uuid4().hex[:12]}"
+    young.mkdir()
+    now = young.stat().st_mtime  # by the clock of the file system
+    young.rmdir()
+    for path in (*root.glob(".removed-*"), *(root / CELLS).glob(".*")):
+        with contextlib.suppress(OSError):
+            if now - path.stat().st_mtime > hour:
+                shutil.rmtree(path)
+
+
+def write_failure(root: Path, cell: Cell, failure: Mapping[str, Any]) -> None:
+    """Note what went wrong in a cell; ``failure["error"]`` is that in a line."""
+    path = root / FAILED / f"{cell.name}.json"
+    path.parent.mkdir(exist_ok=True)
+    _write_whole(path, json.dumps(failure, indent=1) + "\n")
+
+
+def forget_failure(root: Path, cell: Cell) -> None:
+    """The cell is well now."""
+    (root / FAILED / f"{cell.name}.json").unlink(missing_ok=True)
+
+
+def ask(root: Path, cells: Iterable[Cell], about: Mapping[str, Any]) -> None:
+    """Note which cells a sweep is asked for, once for the same cells."""
+    names = sorted(cell.name for cell in cells)
+    digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
+    path = root / SWEEPS / f"{digest}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write_whole(path, json.dumps({**about, "cells": names}, indent=1) + "\n")
+
+
+def asked(root: Path) -> list[str]:
+    """The names of the cells that sweeps were asked for."""
+    names: set[str] = set()
+    for path in (root / SWEEPS).glob("*.json"):
+        with contextlib.suppress(ValueError, KeyError, TypeError, OSError):
+            names |= set(json.loads(path.read_text())["cells"])
+    return sorted(names)
+
+
+def _rename(new: Path, place: Path) -> None:
+    """A directory takes a place that is free; two that try, and one of them fails."""
+    try:
+        new.rename(place)
+    except OSError as problem:
+        if place.exists():
+            raise FileExistsError(f"{place} is completed already") from problem
+        raise
+
+
+def _write_whole(path: Path, text: str) -> None:
+    new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}")
+    try:
+        new.write_text(text)
+        os.replace(new, path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _names(directory: Path) -> list[str]:
+    """Of the cells in a directory; what is being written has a name with a dot."""
+    if not directory.is_dir():
+        return []
+    entries = (path for path in directory.iterdir() if path.is_dir())
+    return sorted(path.name for path in entries if not path.name.startswith("."))
+
+
+def _failure(path: Path) -> str:
+    try:
+        return str(json.loads(path.read_text())["error"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "an error that cannot be read"

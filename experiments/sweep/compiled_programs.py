@@ -1,0 +1,149 @@
+"""Compiled programs: kept in the store for later processes, and counted.
+
+A small cell takes longer to compile than to train. A program that is in the store is not
+compiled again by a sweep that goes on after a kill, nor by the next worker.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import platform
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+from jax.experimental.compilation_cache import compilation_cache
+
+from experiments.core.environment import processor
+
+_COMPILED = "/jax/core/compile/backend_compile_duration"
+# Not that of tracing: it counts the functions inside a function twice.
+_DURATIONS = (_COMPILED, "/jax/core/compile/jaxpr_to_mlir_module_duration")
+_FROM_STORE = "/jax/compilation_cache/cache_hits"
+_OPTIONS = {
+    "jax_persistent_cache_min_compile_time_secs": 0,
+    "jax_persistent_cache_min_entry_size_bytes": 0,
+    "jax_persistent_cache_enable_xla_caches": "none",  # their paths would be in the key
+}
+
+
+@dataclasses.dataclass
+class Count:
+    """What a thread had compiled.
+
+    Attributes:
+      programs: how many it asked for and did not have.
+      loaded: how many of them were read from the store.
+      seconds: for lowering, compiling and reading them.
+    """
+
+    programs: int = 0
+    loaded: int = 0
+    seconds: float = 0.0
+
+    @property
+    def compiled(self) -> int:
+        """How many were made anew."""
+        return self.programs - self.loaded
+
+
+@contextlib.contextmanager
+def counted() -> Iterator[Count]:
+    """Count what this thread compiles inside ``with``."""
+    _listen()
+    outer = getattr(_threads, "count", None)
+    count = _threads.count = Count()
+    try:
+        yield count
+    finally:
+        _threads.count = outer
+        if outer is not None:
+            outer.programs += count.programs
+            outer.loaded += count.loaded
+            outer.seconds += count.seconds
+
+
+@contextlib.contextmanager
+def kept(directory: Path | None) -> Iterator[None]:
+    """Keep compiled programs in a directory, unless the user keeps them elsewhere.
+
+    Those of one kind of processor are no use to another, so each kind has its own part.
+    """
+    if directory is None or option("jax_compilation_cache_dir"):
+        yield
+        return
+    kind = f"{platform.machine()} {processor()} {jax.__version__}"
+    place = directory / hashlib.sha256(kind.encode()).hexdigest()[:12]
+    remove_incomplete(place)
+    options = {"jax_compilation_cache_dir": str(place), **_OPTIONS}
+    before = {name: option(name) for name in options}
+    try:
+        _configure(options)
+        yield
+    finally:
+        _configure(before)
+
+
+def remove_incomplete(directory: Path) -> None:
+    """Remove programs whose writing was cut short; JAX would never replace them."""
+    if not directory.is_dir():
+        return
+    for path in directory.glob("*-cache"):
+        with contextlib.suppress(OSError):
+            content, age = path.read_bytes(), time.time() - path.stat().st_mtime
+            # A young one may be just now written by another process.
+            if not _whole(content) and age > 60:
+                path.unlink()
+
+
+def _whole(content: bytes) -> bool:
+    """Whether zlib can read it to the end; other formats are left to JAX."""
+    if not content:
+        return False
+    if content[0] != 0x78:
+        return True
+    reader = zlib.decompressobj()
+    try:
+        reader.decompress(content)
+    except zlib.error:
+        return False
+    return reader.eof
+
+
+def option(name: str) -> Any:
+    """An option of JAX, by its name."""
+    return getattr(jax.config, name)
+
+
+def _configure(options: dict) -> None:
+    for name, value in options.items():
+        jax.config.update(name, value)
+    compilation_cache.reset_cache()  # JAX looks at the options only once
+
+
+_threads = threading.local()
+_listening = threading.Lock()
+
+
+def _listen() -> None:
+    """Tell JAX once where its events go; there is no way back."""
+    if _listening.acquire(blocking=False):
+        jax.monitoring.register_event_duration_secs_listener(_duration)
+        jax.monitoring.register_event_listener(_event)
+
+
+def _duration(event: str, duration_secs: float, **_: str | int) -> None:
+    count = getattr(_threads, "count", None)
+    if count is not None and event in _DURATIONS:
+        count.seconds += duration_secs
+        count.programs += event == _COMPILED
+
+
+def _event(event: str, **_: str | int) -> None:
+    count = getattr(_threads, "count", None)
+    if count is not None and event == _FROM_STORE:
+        count.loaded += 1

@@ -1,0 +1,151 @@
+"""Cells one after another in this process, or some at a time, in threads.
+
+Threads share what JAX has compiled, and compile one cell while another is trained.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from experiments.sweep import cell_claims, cell_store
+from experiments.sweep.cell_training import Job, Outcome, train
+from experiments.sweep.grid import Cell
+from experiments.sweep.sweep_progress import Progress
+
+RETRY_SECONDS = 1.0  # to look again at a cell that another process has
+
+
+def run(jobs: Sequence[Job], progress: Progress, *, at_once: int) -> list[Outcome]:
+    """Train all cells; returns when none is left that another process trains.
+
+    With several devices that are no processors, each thread has its own.
+
+    Raises:
+      KeyboardInterrupt: Ctrl-C; the cells that were trained have their checkpoints.
+      DiskFull: there is no room.
+    """
+    sweep = _Sweep(jobs, progress)
+    devices = jax.local_devices()
+    threads = [
+        threading.Thread(
+            target=sweep.work, args=[[devices[k % len(devices)]]], daemon=True
+        )
+        for k in range(at_once)
+    ]
+    with _Interrupts(sweep.stop):
+        for thread in threads:
+            thread.start()
+        for _ in threads:
+            while not sweep.ended.acquire(timeout=1):
+                pass  # a wait without end would hear no Ctrl-C on some systems
+    if sweep.problem is not None:
+        raise sweep.problem
+    if sweep.stop.is_set():
+        raise KeyboardInterrupt
+    return sweep.outcomes
+
+
+def default_at_once(on_processor: int) -> int:
+    """How many cells at a time: so many on processors, else one for each device."""
+    devices = jax.local_devices()
+    if devices[0].platform == "cpu":
+        return max(1, min(on_processor, os.cpu_count() or 1))
+    return len(devices)
+
+
+class _Sweep:
+    """What the threads share."""
+
+    def __init__(self, jobs: Sequence[Job], progress: Progress):
+        self.stop = threading.Event()
+        self.ended = threading.Semaphore(0)  # released by each thread at its end
+        self.outcomes: list[Outcome] = []
+        self.problem: BaseException | None = None
+        self._waiting, self._progress = deque(jobs), progress
+        self._not_before: dict[str, float] = {}
+        self._awaited: set[Cell] = set()
+        self._lock = threading.Lock()
+
+    def work(self, devices: Sequence[jax.Device]) -> None:
+        """Take one cell after another."""
+        try:
+            while not self.stop.is_set() and (job := self._next()) is not None:
+                outcome = train(
+                    job, stop=self.stop, watch=self._progress.epoch, devices=devices
+                )
+                self._took(job, outcome)
+        except BaseException as problem:
+            self.problem = self.problem or problem
+            self.stop.set()
+        finally:
+            self.ended.release()
+
+    def _next(self) -> Job | None:
+        """The first cell that is not, as far as is known, with another process."""
+        while not self.stop.is_set():
+            with self._lock:
+                if not self._waiting:
+                    return None
+                now = time.monotonic()
+                for job in self._waiting:
+                    if self._not_before.get(job.cell.name, now) <= now:
+                        self._waiting.remove(job)
+                        return job
+                self._say_whom_it_waits_for()
+            self.stop.wait(RETRY_SECONDS / 4)
+        return None
+
+    def _say_whom_it_waits_for(self) -> None:
+        for job in self._waiting:
+            if job.cell not in self._awaited:
+                self._awaited.add(job.cell)
+                begun = cell_claims.describe(
+                    job.root / cell_store.RUNNING / job.cell.name
+                )
+                self._progress.say(f"waiting for {job.cell.name}: {begun}")
+
+    def _took(self, job: Job, outcome: Outcome) -> None:
+        with self._lock:
+            if outcome.kind == "busy":
+                self._not_before[job.cell.name] = time.monotonic() + RETRY_SECONDS
+                self._waiting.append(job)
+            elif outcome.kind != "stopped":
+                self.outcomes.append(outcome)
+        self._progress.outcome(outcome)
+
+
+class _Interrupts:
+    """Inside ``with``, the first Ctrl-C sets an event and the second ends the process.
+
+    So does SIGTERM, which job arrays send before a kill. Where signals are ignored, as in
+    the background of a shell, they stay so; and only the main thread can hear any.
+    """
+
+    def __init__(self, stop: threading.Event):
+        self._stop = stop
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                self._previous[number] = signal.signal(number, self._hear)
+
+    def __exit__(self, *exception) -> None:
+        for number, previous in self._previous.items():
+            signal.signal(number, previous)
+
+    def _hear(self, number, frame) -> None:
+        if self._stop.is_set():
+            os._exit(130)  # as good as a kill, which a store survives
+        self._stop.set()
+        text = "the running epochs are finished first; again to stop at once"
+        print(f"\n{signal.Signals(number).name}: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,226 @@
+"""``run``: a sweep, from its options to its outcomes."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import jaxbern as jb
+from experiments.sweep import (
+    cell_order,
+    cell_store,
+    compiled_programs,
+    sweep_events,
+    sweep_local,
+    sweep_settings,
+)
+from experiments.sweep.cell_training import Job, Outcome, disk_full, outcome
+from experiments.sweep.grid import Cell
+from experiments.sweep.grid_filter import Filter
+from experiments.sweep.presets import PRESETS
+from experiments.sweep.sweep_progress import Progress, wanted
+
+DEFAULT_STORE = Path("results", "sweep")
+Executor = Literal["local", "ray"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """What a sweep did.
+
+    Attributes:
+      root: the store.
+      outcomes: of every cell that was asked for.
+      damaged: what was damaged, was set aside and trained again.
+    """
+
+    root: Path
+    outcomes: list[Outcome]
+    damaged: list[cell_store.Unfinished]
+
+    @property
+    def failed(self) -> list[Outcome]:
+        """The cells that did not go well."""
+        return [each for each in self.outcomes if each.kind != "done"]
+
+    def __str__(self) -> str:
+        done = len(self.outcomes) - len(self.failed)
+        lines = [f"{done} of {len(self.outcomes)} cells completed, in {self.root}"]
+        lines += [f"  {each.cell.name}: {each.text}" for each in self.failed]
+        return "\n".join(lines)
+
+
+@dataclasses.dataclass(frozen=True)
+class Sweep:
+    """What to sweep over.
+
+    Attributes:
+      preset: a name of :data:`experiments.sweep.presets.PRESETS`.
+      part: which of its cells.
+      source: of the events, as :func:`experiments.sweep.sweep_events.load` takes it; if not
+        given, the preset's.
+      rows: how many events; if not given, the preset's.
+      training: options of :class:`jb.train.TrainConfig` that differ from the preset's.
+      shard: ``(i, N)``: only the i-th of N parts of about the same cost, from 1.
+    """
+
+    preset: str = "demo"
+    part: Filter = dataclasses.field(default_factory=Filter)
+    source: str | None = None
+    rows: int | None = None
+    training: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    shard: tuple[int, int] | None = None
+
+    @functools.cached_property
+    def cells(self) -> list[Cell]:
+        """In the order in which they are trained."""
+        config = jb.train.TrainConfig(_ANY, **self.options)
+        size = {"batch": config.batch_size, "epochs": config.epochs}
+        cells = cell_order.ordered(self.part.of(PRESETS[self.preset].cells()), **size)
+        return cell_order.shard(cells, *self.shard, **size) if self.shard else cells
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of the training, but for the network."""
+        return {**PRESETS[self.preset].training, **self.training}
+
+    def config(self, cell: Cell) -> jb.train.TrainConfig:
+        """Of the training of a cell."""
+        return jb.train.TrainConfig(cell.network, **self.options)
+
+    @property
+    def where(self) -> tuple[str, int | None]:
+        """The source of the events, and how many are taken from it."""
+        preset = PRESETS[self.preset]
+        own = self.source is None or self.source == preset.source
+        rows = preset.rows if self.rows is None and own else self.rows
+        return self.source or preset.source, rows
+
+    def load(self) -> dict[str, sweep_events.Events]:
+        """The events of each data set."""
+        datasets = dict.fromkeys(cell.dataset for cell in self.cells)
+        return {name: sweep_events.load(name, *self.where) for name in datasets}
+
+
+_ANY = jb.train.NetworkConfig(1, 1, 1)
+
+
+def run(
+    sweep: Sweep,
+    *,
+    root: Path = DEFAULT_STORE,
+    executor: Executor = "local",
+    at_once: int | None = None,
+    keep_compiled: bool = True,
+    live: bool | None = None,
+    callbacks: Sequence[Callable[[Cell], jb.train.Callback]] = (),
+    checkpoint_seconds: float = 1.0,
+    ray_options: Mapping[str, Any] | None = None,
+) -> Summary:
+    """Train the cells that are not completed, and go on with those that were begun.
+
+    Args:
+      sweep: which.
+      root: the store.
+      executor: ``"local"``, in this process, or ``"ray"``.
+      at_once: cells at a time in this process; if not given, the preset's number on
+        processors, else one for each device.
+      keep_compiled: keep compiled programs in the store.
+      live: show bars; if not given, on a terminal only.
+      callbacks: each makes a callback of a training, given the cell.
+      checkpoint_seconds: as in ``jb.train.fit``.
+      ray_options: those of :func:`experiments.sweep.sweep_ray.run`.
+
+    Raises:
+      OtherSettings: the store is of other settings.
+      DiskFull: there is no room.
+      KeyboardInterrupt: after Ctrl-C; a second sweep goes on.
+    """
+    root = Path(root).resolve()
+    if not sweep.cells:  # more shards than cells
+        return Summary(root, [], [])
+    loaded = sweep.load()
+    _check_sizes(sweep.config(sweep.cells[0]), loaded)
+    if executor == "local" and at_once is None:
+        at_once = sweep_local.default_at_once(PRESETS[sweep.preset].jobs)
+    about = {"preset": sweep.preset, "executor": executor, "at_once": at_once}
+    try:
+        reading = _open(root, sweep, loaded)
+    except OSError as problem:
+        raise disk_full(root, problem) or problem from problem
+    found = [outcome(each) for each in reading.results]
+    done = {each.cell for each in found}
+    jobs = [
+        Job(
+            root,
+            cell,
+            sweep.config(cell),
+            loaded[cell.dataset],
+            about,
+            callbacks,
+            checkpoint_seconds,
+        )
+        for cell in sweep.cells
+        if cell not in done
+    ]
+    programs = root / cell_store.COMPILED if keep_compiled else None
+    with _progress(sweep, loaded, wanted(live)) as progress:
+        progress.found(found)
+        for each in reading.damaged:
+            progress.say(f"{each.name} is damaged: {each.reason}; it is trained again")
+        if executor == "local":
+            with compiled_programs.kept(programs):
+                trained = sweep_local.run(jobs, progress, at_once=at_once or 1)
+        else:
+            from experiments.sweep import sweep_ray
+
+            trained = sweep_ray.run(jobs, progress, programs, **(ray_options or {}))
+    return Summary(root, found + trained, reading.damaged)
+
+
+def _open(
+    root: Path, sweep: Sweep, loaded: Mapping[str, sweep_events.Events]
+) -> cell_store.Reading:
+    """Make the store, or see that it fits; what it holds of the cells of the sweep."""
+    configs = {cell.name: sweep.config(cell) for cell in sweep.cells}
+    options = sweep.config(sweep.cells[0]).to_dict()
+    sweep_settings.agree(
+        root, {k: v for k, v in options.items() if k != "network"}, loaded
+    )
+    reading = cell_store.read(root, thorough=True)
+    sweep_settings.check_results(root, reading.results, configs)
+    cell_store.remove_remains(root)
+    cell_store.ask(root, sweep.cells, {"preset": sweep.preset})
+    return dataclasses.replace(
+        reading,
+        results=[each for each in reading.results if each.cell.name in configs],
+        damaged=[each for each in reading.damaged if each.name in configs],
+    )
+
+
+def _progress(
+    sweep: Sweep, loaded: Mapping[str, sweep_events.Events], live: bool
+) -> Progress:
+    config = sweep.config(sweep.cells[0])
+    on = " and ".join(f"{len(e.data):,} of {e.source}" for e in loaded.values())
+    title = (
+        f"{len(sweep.cells)} cells of {len(config.seeds)} seeds, at most "
+        f"{config.epochs} epochs, batch {config.batch_size:,}, on {on}"
+    )
+    costs = {cell: cell_order.cost(cell) for cell in sweep.cells}
+    return Progress(costs, config.epochs, live=live, title=title)
+
+
+def _check_sizes(
+    config: jb.train.TrainConfig, loaded: Mapping[str, sweep_events.Events]
+) -> None:
+    """Refuse what every cell would fail with, before there is a store."""
+    for each in loaded.values():
+        rows = int(len(each.data) * (1 - config.test_fraction))
+        if config.batch_size > rows:
+            raise ValueError(
+                f"batch_size must be at most {rows:,}, the training rows of "
+                f"{len(each.data):,} events of {each.source}, got {config.batch_size:,}; "
+                f"write --batch-size {rows}"
+            )

@@ -1,0 +1,106 @@
+"""What all cells of a store share: the rules of training, and the events.
+
+Each is a file that the first sweep writes and every later one is compared with, so that a
+store never mixes results that cannot be compared.
+"""
+
+import json
+import os
+import uuid
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from experiments.sweep.cell_results import CellResult
+from experiments.sweep.sweep_events import Events
+from jaxbern.train import TrainConfig
+
+SETTINGS = "settings"
+
+
+class OtherSettings(ValueError):
+    """The store is of other settings; the text shows the difference."""
+
+
+def agree(
+    root: Path, training: Mapping[str, Any], events: Mapping[str, Events]
+) -> None:
+    """Write the settings of a new store; refuse those that a store does not have.
+
+    Args:
+      root: the store.
+      training: the options of the training, but for the network.
+      events: of each data set that is swept; others may be added later.
+
+    Raises:
+      OtherSettings: the store is of others.
+    """
+    wanted = {"training": dict(training)}
+    wanted |= {dataset: of_set.about() for dataset, of_set in events.items()}
+    differences = []
+    for name, values in wanted.items():
+        found = _write_once(root / SETTINGS / f"{name}.json", values)
+        differences += _differences(name, found, values)
+    _refuse(root, differences)
+
+
+def check_results(
+    root: Path, results: Iterable[CellResult], configs: Mapping[str, TrainConfig]
+) -> None:
+    """Refuse a store whose completed cells were trained with other options.
+
+    ``configs`` are those that the cells of this sweep are to be trained with, by name.
+    """
+    differences = []
+    for result in results:
+        name = result.cell.name
+        found, wanted = result.about.get("config"), configs.get(name)
+        if wanted is not None and found is not None:
+            differences += _differences(name, found, wanted.to_dict())
+    _refuse(root, differences)
+
+
+def _refuse(root: Path, differences: list[str]) -> None:
+    if differences:
+        shown = differences[:12]
+        if len(differences) > len(shown):
+            shown.append(f"  and {len(differences) - len(shown)} more")
+        raise OtherSettings(
+            f"the store {root} is of other settings:\n"
+            + "\n".join(shown)
+            + "\nGive another directory with --store, or the options that it was made with"
+        )
+
+
+def _write_once(path: Path, values: dict[str, Any]) -> dict[str, Any]:
+    """Write a file unless there is one; what it holds then."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}")
+        try:
+            new.write_text(json.dumps(values, indent=1) + "\n")
+            os.link(new, path)
+        except FileExistsError:
+            pass  # another sweep was faster
+        finally:
+            new.unlink(missing_ok=True)
+    try:
+        return json.loads(path.read_text())
+    except ValueError as problem:
+        raise OtherSettings(
+            f"{path} is damaged ({problem}). Remove it: this sweep then writes it anew, and "
+            "compares itself with each completed cell all the same"
+        ) from problem
+
+
+def _differences(
+    what: str, found: Mapping[str, Any], wanted: Mapping[str, Any]
+) -> list[str]:
+    lines = []
+    for name in sorted(found.keys() | wanted.keys()):
+        there, here = found.get(name, "absent"), wanted.get(name, "absent")
+        if isinstance(there, Mapping) and isinstance(here, Mapping):
+            lines += _differences(f"{what}.{name}", there, here)
+        elif there != here:
+            lines.append(f"  {what}.{name}: {there} there, {here} here")
+    return lines

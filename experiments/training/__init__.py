@@ -1,1 +1,0 @@
-"""``python -m experiments training``: what the training engine does, in figures."""
