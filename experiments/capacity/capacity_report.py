@@ -16,7 +16,7 @@ from experiments.capacity.capacity_results import (
     rows,
 )
 from experiments.capacity.capacity_tasks import FASTER, HELD_OUT, INTERVAL, Budget, Task
-from experiments.text import Lines, csv_text, table
+from experiments.core.table_formats import Lines, csv_text, pipe_table
 
 
 def write(outcomes: list[Outcome], out: Path, budget: Budget) -> list[Path]:
@@ -87,7 +87,7 @@ def results_table(outcomes: list[Outcome]) -> str:
                     f"{row.reached} of {row.seeds}",
                 )
             )
-    return table(lines)
+    return pipe_table(lines)
 
 
 def sensitivity_table(outcomes: list[Outcome]) -> str:
@@ -107,7 +107,7 @@ def sensitivity_table(outcomes: list[Outcome]) -> str:
                     _ahead(task, dbn, relu),
                 )
             )
-    return table(lines)
+    return pipe_table(lines)
 
 
 def _batchnorm(outcomes: list[Outcome]) -> list[str]:
@@ -139,7 +139,7 @@ def batchnorm_table(outcomes: list[Outcome]) -> str:
                     ),
                 )
             )
-    return table(lines)
+    return pipe_table(lines)
 
 
 def _ahead(task: Task, dbn: Row, relu: Row) -> str:
@@ -218,7 +218,7 @@ def _failures(found: list[Failure]) -> str:
             f"{f.seed}: {f.value:.4g}; {f.learned:.4g}; {f.outside:.0%}" for f in own
         )
         lines.append((task, why, "<br>".join(seeds)))
-    return table(lines)
+    return pipe_table(lines)
 
 
 def _rescued(outcomes: list[Outcome], budget: Budget) -> str:

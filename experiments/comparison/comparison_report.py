@@ -11,7 +11,7 @@ from experiments.comparison.compared_layers import Measured
 from experiments.comparison.comparison_tasks import Task
 from experiments.comparison.comparison_training import Trained
 from experiments.core.environment import environment
-from experiments.text import Lines, csv_text, table
+from experiments.core.table_formats import Lines, csv_text, pipe_table
 
 UNIT = compared_packages.JAXBERN.name  # of the ratios
 TITLES = {
@@ -64,7 +64,7 @@ def layer_table(records: Sequence[dict[str, Any]]) -> str:
         )
         for r in records
     ]
-    return table(lines)
+    return pipe_table(lines)
 
 
 def training_records(found: Sequence[Trained]) -> list[dict[str, Any]]:
@@ -121,7 +121,7 @@ def training_table(records: Sequence[dict[str, Any]]) -> str:
         for r in records
     ]
     notes = [f"{r['package']} {r['problem']}." for r in records if r["problem"]]
-    return "\n\n".join([table(lines), *notes])
+    return "\n\n".join([pipe_table(lines), *notes])
 
 
 def _number(value: float, form: str) -> str:

@@ -1,11 +1,14 @@
-"""Tables as Markdown, CSV and LaTeX."""
+"""Tables as Markdown, CSV and LaTeX, the same bytes for the same numbers."""
 
 import csv
 import io
+from collections.abc import Iterable
+from typing import Any
 
 from experiments.core.tables import Entry, Table
 
 UNKNOWN = "·"
+Lines = list[tuple[str, ...]]  # of a table, its head first
 
 
 def markdown(table: Table, *, trained_only: bool = False) -> str:
@@ -17,9 +20,12 @@ def markdown(table: Table, *, trained_only: bool = False) -> str:
         "",
         table.caption + note,
         "",
-        _pipes(table.columns),
-        _pipes(["---"] * len(table.columns)),
-        *(_pipes([_markdown_entry(entry) for entry in line.entries]) for line in lines),
+        pipe_table(
+            [
+                table.columns,
+                *(tuple(map(_markdown_entry, line.entries)) for line in lines),
+            ]
+        ),
         "",
     ]
     left = len(table.lines) - len(lines)
@@ -40,11 +46,15 @@ def _markdown_entry(entry: Entry) -> str:
 
 def comma_separated(table: Table) -> str:
     """The records; nothing stands for what is not known."""
-    file = io.StringIO()
-    if table.records:
-        writer = csv.DictWriter(file, list(table.records[0]), lineterminator="\n")
+    return _csv(table.records)
+
+
+def _csv(records: Iterable[dict[str, Any]]) -> str:
+    records, file = list(records), io.StringIO()
+    if records:
+        writer = csv.DictWriter(file, list(records[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(table.records)
+        writer.writerows(records)
     return file.getvalue()
 
 
@@ -94,3 +104,18 @@ _TEX = {
 
 def _tex(text: str) -> str:
     return "".join(_TEX.get(letter, letter) for letter in text)
+
+
+def csv_text(records: Iterable[dict[str, Any]]) -> str:
+    """A line for each record, and the names of the columns."""
+    return _csv({key: _cell(value) for key, value in r.items()} for r in records)
+
+
+def pipe_table(lines: Lines) -> str:
+    """A Markdown table of these lines."""
+    return "\n".join(map(_pipes, [lines[0], ["---"] * len(lines[0]), *lines[1:]]))
+
+
+def _cell(value: Any) -> Any:
+    """Six digits: what single precision can tell apart, and no more."""
+    return f"{value:.6g}" if isinstance(value, float) else value

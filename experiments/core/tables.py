@@ -9,8 +9,6 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from experiments.report.grid_groups import Group
-
 Value = float | int | str | None
 Fields = Mapping[str, Callable[[Any], Value]]
 
@@ -87,7 +85,7 @@ class Table:
     columns: tuple[str, ...]
     lines: tuple[Line, ...]
     records: tuple[dict[str, Value], ...]
-    group: Group | None = None
+    group: Any = None
     metric: str | None = None
 
     @property

@@ -14,9 +14,19 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from experiments.report.grid_groups import RELU, Group, degrees, shapes
-from experiments.sweep.cell_results import CellResult
-from experiments.sweep.grid import Cell
+from experiments.core.tables import Column, Fields, Table, build, shape_order
+from experiments.report.grid_groups import (
+    RELU,
+    Group,
+    cell_name,
+    degrees,
+    shape_column,
+    shapes,
+)
+from experiments.sweep.cell_record import CellResult
+from experiments.sweep.grid import DEGREES, Cell
+
+NEVER = "--"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,3 +132,72 @@ def against(relu: Curve | None, dbn: Curve | None) -> Against | None:
         epochs=dbn.epochs,
         change=100 * (dbn.final - relu.final) / relu.final,
     )
+
+
+def view(group: Group, rows: Sequence[Row], paper: Sequence[Row]) -> Table:
+    """Crossovers of one group."""
+
+    def pair(row: Row, degree: int) -> tuple[str, ...]:
+        return cell_name(group, row, RELU), cell_name(group, row, f"bernstein:{degree}")
+
+    columns = [
+        shape_column(group),
+        Column("ReLU epochs", "relu_epochs", lambda row: f"{row.relu_epochs:g}"),
+        *(
+            Column(
+                f"n={n}", f"n{n}_loss_change_percent",
+                lambda row, n=n: _crossover(row.against[n]),
+                curves=lambda row, n=n: pair(row, n),
+                strong=lambda row, n=n: row.against[n].change < 0,
+            )
+            for n in DEGREES
+        ),
+    ]  # fmt: skip
+    return build(
+        columns,
+        _CONVERGENCE,
+        rows,
+        paper=paper,
+        trained=lambda row: row.relu_epochs is not None,
+        name=f"convergence-{group.name}",
+        title=f"Convergence: {group.title}",
+        caption=(
+            "Each DBN: the epoch whose median training loss first falls below ReLU's "
+            f"final one ({NEVER} if none does) / its epochs, and by how much its final "
+            "median loss differs from ReLU's, which is what sorting goes by. A seed "
+            "that has stopped keeps its last loss."
+        ),
+        group=group,
+    )
+
+
+def _against(degree: int, name: str):
+    def field(row: Row):
+        found = row.against.get(degree)
+        return None if found is None else getattr(found, name)
+
+    return field
+
+
+_CONVERGENCE: Fields = {
+    "depth": lambda row: row.depth,
+    "width": lambda row: row.width,
+    "shape": shape_order,
+    "relu_epochs": lambda row: row.relu_epochs,
+    **{
+        f"n{n}_{title}": _against(n, name)
+        for n in DEGREES
+        for title, name in (
+            ("crossover_epoch", "crossover"),
+            ("epochs", "epochs"),
+            ("loss_change_percent", "change"),
+        )
+    },
+}
+
+
+def _crossover(against: Against) -> str:
+    """As the paper prints it."""
+    epoch = NEVER if against.crossover is None else str(against.crossover)
+    arrow = "↓" if against.change < 0 else "↑"
+    return f"{epoch}/{against.epochs:g} ({arrow}{abs(against.change):.1f}%)"

@@ -10,9 +10,25 @@ parameters, and of those with as many the one with the best metric. Efficiency i
 import dataclasses
 from collections.abc import Sequence
 
-from experiments.report.grid_groups import RELU, Group, Metric, degrees, shapes
+from experiments.core.tables import (
+    Column,
+    Fields,
+    Table,
+    build,
+    shape_name,
+    shape_order,
+)
+from experiments.report.grid_groups import (
+    RELU,
+    Group,
+    Metric,
+    cell_name,
+    degrees,
+    shape_column,
+    shapes,
+)
 from experiments.report.trained_models import Model, within
-from experiments.sweep.grid import SEEDS, Cell
+from experiments.sweep.grid import DEGREES, SEEDS, Cell
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,3 +154,107 @@ def _best(better: Sequence[Model], metric: Metric) -> Best | None:
         degree=cell.degree,
         value=getattr(best, metric.name),
     )
+
+
+def view(
+    group: Group,
+    metric: Metric,
+    rows: Sequence[Row],
+    paper: Sequence[Row],
+) -> Table:
+    """Parameter efficiency of one group by one metric."""
+    short = "AUC" if metric.name == "auc" else metric.name
+
+    def baseline(row: Row) -> tuple[str, ...]:
+        return (cell_name(group, row, RELU),)
+
+    def both(row: Row) -> tuple[str, ...]:
+        best = row.best
+        dbn = (cell_name(group, best, f"bernstein:{best.degree}"),) if best else ()
+        return baseline(row) + dbn
+
+    columns = [
+        shape_column(group),
+        Column(
+            "Parameters saved", "efficiency_percent", _saved, curves=both,
+            strong=lambda row: row.efficiency > 0,
+        ),
+        Column("Best DBN", "dbn", _best_name, curves=both),
+        Column(
+            "DBN parameters", "dbn_parameters", lambda row: f"{row.best.parameters:,}"
+        ),
+        Column(
+            "ReLU parameters", "relu_parameters",
+            lambda row: f"{row.relu_parameters:,}", beside=False,
+        ),
+        Column(
+            f"ReLU {short}", "relu_value", lambda row: f"{row.relu_value:.4f}",
+            curves=baseline,
+        ),
+        Column(
+            f"DBN {short}", "dbn_value", lambda row: f"{row.best.value:.4f}", curves=both
+        ),
+        Column(
+            "Qualifying", "qualifying_total", lambda row: f"{row.total} of {row.compared}"
+        ),
+        *(
+            Column(f"n={n}", f"qualifying_n{n}", lambda row, n=n: str(_qualifying(row, n)))
+            for n in DEGREES
+        ),
+    ]  # fmt: skip
+    return build(
+        columns,
+        _EFFICIENCY,
+        rows,
+        paper=paper,
+        trained=lambda row: row.relu_value is not None,
+        name=f"efficiency-{group.name}-{metric.name}",
+        title=f"Parameter efficiency: {group.title}, {metric.title}",
+        caption=(
+            "Baseline: the best ReLU seed of each architecture. A DBN model (any "
+            f"architecture, degree and seed) qualifies if its {metric.title} is strictly "
+            "better; the best DBN is the smallest that does. A saving marked ≥ can only "
+            "grow: smaller DBNs are not trained yet."
+        ),
+        group=group,
+        metric=metric.name,
+    )
+
+
+def _of_best(name: str):
+    return lambda row: None if row.best is None else getattr(row.best, name)
+
+
+def _qualifying(row: Row, degree: int) -> int | None:
+    return None if row.relu_value is None else row.qualifying.get(degree, 0)
+
+
+_EFFICIENCY: Fields = {
+    "depth": lambda row: row.depth,
+    "width": lambda row: row.width,
+    "shape": shape_order,
+    "relu_parameters": lambda row: row.relu_parameters,
+    "relu_value": lambda row: row.relu_value,
+    "qualifying_total": lambda row: None if row.relu_value is None else row.total,
+    **{f"qualifying_n{n}": lambda row, n=n: _qualifying(row, n) for n in DEGREES},
+    "dbn": lambda row: None if row.relu_value is None else _best_name(row),
+    "dbn_parameters": _of_best("parameters"),
+    "dbn_depth": _of_best("depth"),
+    "dbn_width": _of_best("width"),
+    "dbn_degree": _of_best("degree"),
+    "dbn_value": _of_best("value"),
+    "efficiency_percent": lambda row: row.efficiency,
+    "final": lambda row: int(row.final),
+    "dbn_models_compared": lambda row: row.compared,
+    "dbn_models_untrained": lambda row: row.untrained,
+}
+
+
+def _best_name(row: Row) -> str:
+    if row.best is None:
+        return "none" if row.final else "none yet"
+    return f"{shape_name(row.best)}, n={row.best.degree}"
+
+
+def _saved(row: Row) -> str:
+    return f"{'' if row.final else '≥ '}{row.efficiency:.1f}%"

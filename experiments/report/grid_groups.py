@@ -2,7 +2,9 @@
 
 import dataclasses
 from collections.abc import Iterable
+from typing import Any
 
+from experiments.core.tables import Column, shape_name
 from experiments.sweep.grid import DEGREES, FEATURES, FIXED, Cell, paper
 
 RELU = "relu"
@@ -108,3 +110,20 @@ def activation_order(activation: str) -> tuple[int, int]:
     if activation in FIXED:
         return FIXED.index(activation), 0
     return len(FIXED), int(activation.partition(":")[2])
+
+
+def shape_column(group: Group) -> Column:
+    """Architectures, with the losses of all their networks in the paper's tables."""
+    activations = (RELU, *(f"bernstein:{n}" for n in DEGREES))
+    return Column(
+        "Architecture",
+        "shape",
+        shape_name,
+        beside=False,
+        curves=lambda row: tuple(cell_name(group, row, name) for name in activations),
+    )
+
+
+def cell_name(group: Group, row: Any, activation: str) -> str:
+    """The cell of a row's architecture with an activation."""
+    return Cell(group.dataset, group.residual, row.depth, row.width, activation).name

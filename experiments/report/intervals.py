@@ -13,7 +13,20 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from scipy import special
 
-from experiments.report.grid_groups import RELU, Group, activation_order
+from experiments.core.tables import (
+    Column,
+    Fields,
+    Table,
+    build,
+    shape_name,
+    shape_order,
+)
+from experiments.report.grid_groups import (
+    RELU,
+    Group,
+    activation_name,
+    activation_order,
+)
 from experiments.report.trained_models import Model, within
 from experiments.sweep.grid import Cell
 
@@ -96,3 +109,74 @@ def _row(cell: Cell, by_cell: dict[Cell, dict[int, Model]]) -> Row:
         auc_difference=difference("auc"),
         loss_difference=difference("loss"),
     )
+
+
+def view(group: Group, rows: Sequence[Row]) -> Table:
+    """Every cell of one group over its seeds."""
+    columns = [
+        Column(
+            "Architecture", "shape", lambda row: shape_name(row.cell),
+            curves=lambda row: (row.cell.name,),
+        ),
+        Column("Activation", "activation_order",
+               lambda row: activation_name(row.cell.activation)),
+        Column("Parameters", "parameters", lambda row: f"{row.parameters:,}"),
+        Column("Seeds", "seeds", lambda row: str(row.auc.count)),
+        Column("AUC", "auc", lambda row: _interval(row.auc)),
+        Column("Loss", "loss", lambda row: _interval(row.loss)),
+        Column("Epochs", "epochs", lambda row: f"{row.epochs:g}"),
+        Column(
+            "AUC − ReLU’s", "auc_difference",
+            lambda row: _interval(row.auc_difference, "+"),
+            strong=lambda row: row.auc_difference.sign != 0,
+        ),
+        Column(
+            "Loss − ReLU’s", "loss_difference",
+            lambda row: _interval(row.loss_difference, "+"),
+            strong=lambda row: row.loss_difference.sign != 0,
+        ),
+    ]  # fmt: skip
+    return build(
+        columns,
+        _INTERVALS,
+        rows,
+        key=lambda row: row.cell,
+        name=f"seeds-{group.name}",
+        title=f"Over the seeds: {group.title}",
+        caption=(
+            "Means over the seeds with 95% confidence intervals (Student's t), and "
+            "differences to ReLU of the same architecture, taken seed by seed. Bold: "
+            "the interval does not hold zero. The paper gives no such numbers."
+        ),
+        group=group,
+    )
+
+
+def _of(name: str, part: str):
+    def field(row: Row):
+        found = getattr(row, name)
+        return None if found is None else getattr(found, part)
+
+    return field
+
+
+_INTERVALS: Fields = {
+    "depth": lambda row: row.cell.depth,
+    "width": lambda row: row.cell.width,
+    "shape": lambda row: shape_order(row.cell),
+    "activation": lambda row: row.cell.activation,
+    "activation_order": lambda row: sum(activation_order(row.cell.activation)),
+    "parameters": lambda row: row.parameters,
+    "seeds": lambda row: row.auc.count,
+    "epochs": lambda row: row.epochs,
+    **{
+        name + suffix: _of(name, part)
+        for name in ("auc", "loss", "auc_difference", "loss_difference")
+        for suffix, part in (("", "mean"), ("_half_interval", "half"))
+    },
+}
+
+
+def _interval(found: Interval, sign: str = "") -> str:
+    half = f" ± {found.half:.4f}" if found.half == found.half else ""
+    return f"{found.mean:{sign}.4f}{half}"

@@ -52,6 +52,22 @@ class Judgement:
     so_far: bool | None
     numbers: str
 
+    @property
+    def open(self) -> bool:
+        """Whether more cells could decide it either way."""
+        return self.status is Status.OPEN
+
+    @property
+    def leaning(self) -> str:
+        """How an open one stands."""
+        if self.so_far is None:
+            return "nothing known yet"
+        return "so far it holds" if self.so_far else "so far it does not hold"
+
+    def __str__(self) -> str:
+        """The status and, if it is open, how it stands."""
+        return self.status.value + (f", {self.leaning}" if self.open else "")
+
 
 def judge(
     quantifier: Quantifier,

@@ -4,6 +4,7 @@ import dataclasses
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 
+from experiments.core.tables import Column, Fields, Table, build
 from experiments.report import efficiency_cases as parameters
 from experiments.report import training_cases as training
 from experiments.report.evidence import Evidence
@@ -72,10 +73,74 @@ class Verdict:
     ours: Judgement
     paper: Judgement
 
+    @property
+    def paper_text(self) -> str:
+        """What the paper's own tables say; an open one is not in them."""
+        return "not in its tables" if self.paper.open else str(self.paper)
+
+    @property
+    def paper_numbers(self) -> str:
+        """The numbers of its own tables, if they are in them."""
+        return "" if self.paper.open else self.paper.numbers
+
 
 def verdicts(ours: Evidence, paper: Evidence) -> list[Verdict]:
     """Of every claim."""
     return [Verdict(claim, claim.judge(ours), claim.judge(paper)) for claim in CLAIMS]
+
+
+FIELDS: Fields = {
+    "claim": lambda verdict: verdict.claim.key,
+    "text": lambda verdict: verdict.claim.text,
+    "where": lambda verdict: verdict.claim.where,
+    "headline": lambda verdict: int(verdict.claim.headline),
+    "ours": lambda verdict: str(verdict.ours),
+    "numbers": lambda verdict: verdict.ours.numbers,
+    "paper": lambda verdict: verdict.paper_text,
+    "paper_numbers": lambda verdict: verdict.paper_numbers,
+}
+_TITLES = {
+    "text": "Claim",
+    "where": "In the paper",
+    "ours": "Our cells",
+    "numbers": "Numbers",
+    "paper": "Its own tables",
+    "paper_numbers": "Their numbers",
+}
+
+
+def view(verdicts: Sequence[Verdict]) -> Table:
+    """Each claim, on our cells and on the paper's own tables."""
+    tones = {
+        "ours": lambda verdict: verdict.ours.status.tone,
+        "paper": lambda verdict: verdict.paper.status.tone,
+    }
+    return build(
+        [
+            Column(
+                title,
+                field,
+                lambda verdict, field=field: str(FIELDS[field](verdict)),
+                tone=tones.get(field, lambda verdict: ""),
+            )
+            for field, title in _TITLES.items()
+        ],
+        FIELDS,
+        verdicts,
+        key=lambda verdict: verdict.claim.key,
+        name="claims",
+        title="The paper's claims",
+        caption="Judged by our cells, and by the tables that the paper itself prints.",
+    )
+
+
+def lines(verdicts: Sequence[Verdict]) -> list[str]:
+    """The headline claims, one line each."""
+    return [
+        f"{verdict.claim.text}: {verdict.ours} ({verdict.ours.numbers})"
+        for verdict in verdicts
+        if verdict.claim.headline
+    ]
 
 
 CLAIMS = (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from experiments.report.grid_groups import GROUPS, Group, activation_name, shapes
 from experiments.report.trained_models import diverged
-from experiments.sweep.cell_results import CellResult
+from experiments.sweep.cell_record import CellResult
 from experiments.sweep.cell_store import Reading
 from experiments.sweep.grid import ACTIVATIONS, Cell, paper
 from jaxbern.data._published import SETS

@@ -5,13 +5,13 @@ import dataclasses
 from pathlib import Path
 
 from experiments.core import table_formats
-from experiments.report import provenance, verdicts
+from experiments.report import paper_claims, provenance
 from experiments.report.report_contents import Contents, contents, judged
 from experiments.report.report_page import render
 from experiments.report.runtime import read_memory
 from experiments.report.trained_models import models
 from experiments.sweep import cell_store as store
-from experiments.sweep.cell_results import CellResult
+from experiments.sweep.cell_record import CellResult
 
 PAGE, MARKDOWN = "report.html", "report.md"
 
@@ -40,7 +40,7 @@ def run(store: Path, out: Path, *, memory: Path | None = None) -> Path:
     for folder in (figures, tables):
         folder.mkdir(parents=True, exist_ok=True)
     made = contents(reading, figures, taken)
-    for table in (verdicts.view(made.verdicts), *made.tables):
+    for table in (paper_claims.view(made.verdicts), *made.tables):
         _write(tables / f"{table.name}.md", table_formats.markdown(table))
         _write(tables / f"{table.name}.csv", table_formats.comma_separated(table))
         _write(tables / f"{table.name}.tex", table_formats.latex(table))
@@ -57,7 +57,7 @@ def verdict_lines(store: Path) -> list[str]:
       FileNotFoundError: there is no store.
       NothingToReport: it has no completed cell.
     """
-    return verdicts.lines(judged(_read(store).results))
+    return paper_claims.lines(judged(_read(store).results))
 
 
 def _read(root: Path) -> store.Reading:
@@ -81,7 +81,7 @@ def markdown(made: Contents) -> str:
         "",
         "## Verdicts",
         "",
-        table_formats.markdown(verdicts.view(made.verdicts)),
+        table_formats.markdown(paper_claims.view(made.verdicts)),
     ]
     lines += ["## Tables", ""]
     lines += [table_formats.markdown(table, trained_only=True) for table in made.tables]

@@ -5,18 +5,26 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from experiments.core.tables import Table
-from experiments.report import evidence, more_views, provenance, summary, views
+from experiments.core.tables import Table, shape_name
+from experiments.report import convergence, efficiency, intervals, provenance, runtime
 from experiments.report import report_figures as figures
-from experiments.report.evidence import Evidence
-from experiments.report.grid_groups import GROUPS, METRICS
+from experiments.report.evidence import Evidence, of_paper, of_store
+from experiments.report.grid_groups import GROUPS, METRICS, activation_name
 from experiments.report.paper_claims import Verdict, verdicts
 from experiments.report.report_figures import Figure
-from experiments.report.summary import Fact
 from experiments.report.trained_models import Model, models, within
-from experiments.sweep.cell_results import CellResult
+from experiments.sweep.cell_record import CellResult
 from experiments.sweep.cell_store import Reading
-from experiments.sweep.grid import Cell, paper
+from experiments.sweep.grid import FEATURES, Cell, paper
+
+
+@dataclasses.dataclass(frozen=True)
+class Fact:
+    """A number, what it counts, and more about it."""
+
+    number: str
+    label: str
+    detail: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,13 +45,13 @@ def contents(
 ) -> Contents:
     """The report of a store; its figures are drawn into the folder."""
     results = reading.results
-    ours, theirs = evidence.of_store(results, memory), evidence.of_paper()
+    ours, theirs = of_store(results, memory), of_paper()
     return Contents(
         reading=reading,
         evidence=ours,
         caveats=provenance.caveats(results),
         verdicts=judged(results, memory),
-        facts=summary.facts(results, ours),
+        facts=facts(results, ours),
         tables=tables(ours, theirs),
         figures=draw(models(results), ours, theirs, folder),
     )
@@ -55,27 +63,22 @@ def judged(
     """The paper's claims, which are about its grid and no other cells."""
     grid = set(paper())
     own = [result for result in results if result.cell in grid]
-    return verdicts(evidence.of_store(own, memory), evidence.of_paper())
+    return verdicts(of_store(own, memory), of_paper())
 
 
 def tables(ours: Evidence, paper: Evidence) -> list[Table]:
     """In the order of the paper."""
     return [
         *(
-            views.efficiency_view(
-                group, METRICS[name], rows, paper.efficiency[group, name]
-            )
+            efficiency.view(group, METRICS[name], rows, paper.efficiency[group, name])
             for (group, name), rows in ours.efficiency.items()
         ),
         *(
-            views.convergence_view(g, rows, paper.convergence[g])
+            convergence.view(g, rows, paper.convergence[g])
             for g, rows in ours.convergence.items()
         ),
-        *(
-            more_views.runtime_view(g, rows, paper.runtime[g])
-            for g, rows in ours.runtime.items()
-        ),
-        *(more_views.intervals_view(g, rows) for g, rows in ours.intervals.items()),
+        *(runtime.view(g, rows, paper.runtime[g]) for g, rows in ours.runtime.items()),
+        *(intervals.view(g, rows) for g, rows in ours.intervals.items()),
     ]
 
 
@@ -111,3 +114,95 @@ def _operations(trained: Sequence[Model]) -> dict[Cell, float]:
         if model.flops is not None:
             known.setdefault(model.cell, []).append(model.flops)
     return {cell: statistics.fmean(values) for cell, values in known.items()}
+
+
+def facts(results: Sequence[CellResult], evidence: Evidence) -> list[Fact]:
+    """Of a store with at least one cell."""
+    trainings = sum(len(result.history) for result in results)
+    total = len(paper())
+    return [
+        Fact(
+            f"{len(results)} of {total}",
+            "cells of the paper's grid are trained",
+            f"{trainings} trainings",
+        ),
+        *_no_larger(evidence),
+        *_lower_loss(evidence),
+        *_best(evidence),
+    ]
+
+
+def _no_larger(evidence: Evidence) -> list[Fact]:
+    """Architectures that a DBN of no more parameters beats."""
+    counts = {}
+    for metric in METRICS:
+        known = [
+            row
+            for (_, name), rows in evidence.efficiency.items()
+            for row in rows
+            if name == metric and row.relu_value is not None
+        ]
+        saving = [r for r in known if r.efficiency is not None and r.efficiency >= 0]
+        counts[metric] = len(saving), len(known)
+    if not counts["auc"][1]:
+        return []
+    return [
+        Fact(
+            "{} of {}".format(*counts["auc"]),
+            "ReLU architectures are beaten in AUC by a DBN with no more parameters",
+            "{} of {} in training loss".format(*counts["loss"]),
+        )
+    ]
+
+
+def _lower_loss(evidence: Evidence) -> list[Fact]:
+    """DBN cells whose median loss ends below ReLU's."""
+    pairs = [
+        (row, against)
+        for rows in evidence.convergence.values()
+        for row in rows
+        for against in row.against.values()
+        if against is not None
+    ]
+    if not pairs:
+        return []
+    lower = sum(against.change < 0 for _, against in pairs)
+    crossed = [
+        against.crossover / row.relu_epochs
+        for row, against in pairs
+        if against.crossover is not None and row.relu_epochs
+    ]
+    detail = f"{len(crossed)} cross over"
+    if crossed:
+        detail += f", in {statistics.median(crossed):.0%} of ReLU's epochs (median)"
+    return [
+        Fact(
+            f"{lower} of {len(pairs)}",
+            "DBN cells end with a lower median loss than ReLU of their size",
+            detail,
+        )
+    ]
+
+
+def _best(evidence: Evidence) -> list[Fact]:
+    """The cell of the highest mean AUC on each data set."""
+    found = []
+    for dataset in FEATURES:
+        rows = [
+            row
+            for group, own in evidence.intervals.items()
+            if group.dataset == dataset
+            for row in own
+        ]
+        if rows:
+            best = max(rows, key=lambda row: row.auc.mean)
+            cell = best.cell
+            found.append(
+                Fact(
+                    f"{best.auc.mean:.4f}",
+                    f"highest mean AUC on {dataset.upper()}",
+                    f"{activation_name(cell.activation)}, {cell.kind} "
+                    f"{shape_name(cell)}, {best.parameters:,} parameters",
+                )
+            )
+    return found

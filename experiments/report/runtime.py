@@ -16,10 +16,17 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from experiments.report.grid_groups import RELU, Group, degrees, shapes
+from experiments.core.tables import Column, Fields, Table, build, shape_order
+from experiments.report.grid_groups import (
+    RELU,
+    Group,
+    degrees,
+    shape_column,
+    shapes,
+)
 from experiments.report.trained_models import models
-from experiments.sweep.cell_results import CellResult
-from experiments.sweep.grid import Cell
+from experiments.sweep.cell_record import CellResult
+from experiments.sweep.grid import DEGREES, Cell
 
 MEASURED = ("seconds", "epochs", "per_epoch")
 
@@ -127,3 +134,79 @@ def runtime(result: CellResult) -> Runtime | None:
         seconds=statistics.fmean(model.seconds for model in trained),
         epochs=statistics.fmean(model.epochs for model in trained),
     )
+
+
+def view(group: Group, rows: Sequence[Row], paper: Sequence[Row]) -> Table:
+    """Seconds of one group, and memory if it is known of any cell."""
+    columns = [
+        shape_column(group),
+        Column("ReLU", "relu_seconds", lambda row: _seconds(row, row.relu)),
+        *(
+            Column(
+                f"n={n}", f"n{n}_seconds", lambda row, n=n: _seconds(row, row.dbn[n])
+            )
+            for n in DEGREES
+        ),
+    ]
+    if any(row.memory for row in rows):
+        columns += [
+            Column(
+                f"{'ReLU' if name == 'relu' else name.replace('n', 'n=')} memory",
+                f"{name}_memory",
+                lambda row, a=activation: f"{row.memory[a] / 2**30:.2f} GiB",
+                beside=False,
+            )
+            for name, activation in _ACTIVATIONS.items()
+        ]
+    return build(
+        columns,
+        _RUNTIME,
+        rows,
+        paper=paper,
+        trained=lambda row: bool(row.memory or row.relu or any(row.dbn.values())),
+        name=f"runtime-{group.name}",
+        title=f"Runtime: {group.title}",
+        caption=(
+            "Seconds of one training, mean over the seeds, and in brackets how many "
+            "times ReLU's. All seeds of a cell train in one program; each counts the "
+            "time of its epochs divided by the number of seeds, without compilation. "
+            "The paper trained each seed alone on an A30: compare ratios, not seconds. "
+            "Memory, if any, is that of a program for all seeds, compiled for a GPU."
+        ),
+        group=group,
+    )
+
+
+_ACTIVATIONS = {"relu": "relu", **{f"n{n}": f"bernstein:{n}" for n in DEGREES}}
+
+
+def _run(find, name: str):
+    def field(row: Row):
+        run = find(row)
+        return None if run is None else getattr(run, name)
+
+    return field
+
+
+_RUNTIME: Fields = {
+    "depth": lambda row: row.depth,
+    "width": lambda row: row.width,
+    "shape": shape_order,
+    **{f"relu_{x}": _run(lambda row: row.relu, x) for x in MEASURED},
+    **{
+        f"n{n}_{x}": _run(lambda row, n=n: row.dbn.get(n), x)
+        for n in DEGREES
+        for x in MEASURED
+    },
+    **{
+        f"{name}_memory": lambda row, a=activation: row.memory.get(a)
+        for name, activation in _ACTIVATIONS.items()
+    },
+}
+
+
+def _seconds(row: Row, run: Runtime) -> str:
+    seconds = f"{run.seconds:,.0f}" if run.seconds >= 100 else f"{run.seconds:.3g}"
+    if row.relu is None or run is row.relu:
+        return f"{seconds} s"
+    return f"{seconds} s ({run.seconds / row.relu.seconds:.2f}×)"

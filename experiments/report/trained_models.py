@@ -1,14 +1,37 @@
-"""Trained models: a cell and a seed, with the numbers that tables are made of."""
+"""Trained models: a cell and a seed, with the numbers that tables are made of.
+
+Floating-point operations of a training, counted from the network's formula.
+
+Per event, forward and backward, with ``d`` features, depth ``L``, width ``W``:
+
+| part | forward | backward |
+|---|---|---|
+| each weight of a Linear | 2 | 4 (towards the input, towards the weight) |
+| normalisation, per neuron | 6 | 10 |
+| skip, per neuron | 1 | 1 |
+| ReLU, Leaky ReLU | 1 | 1 |
+| SELU, GeLU (one exponential each, counted as 10) | 14 | 18 |
+| Bernstein of degree n | 2 n + 8 | 5 n + 8 |
+
+A Bernstein polynomial takes a multiply-add per degree and a division or so to begin
+with; its gradients take one more for the slope and three operations for the
+coefficients. The optimiser (a dozen per parameter and step, nothing beside a batch of
+thousands) and validation are left out. It is arithmetic, not time: what a device makes
+of it is another matter.
+"""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from experiments.report import flops
 from experiments.report.grid_groups import Group
-from experiments.sweep.cell_results import CellResult
+from experiments.sweep.cell_record import CellResult
 from experiments.sweep.grid import Cell
+
+_NORMALISATION = 6 + 10
+_SKIP = 1 + 1
+_FIXED = {"relu": 1 + 1, "leaky_relu": 1 + 1, "selu": 14 + 18, "gelu": 14 + 18}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +47,7 @@ class Model:
       epochs: how many it trained.
       seconds: its share of the time of those epochs: all seeds of a cell train in one
         program, so each is given the time of its epochs divided by the number of seeds.
-      flops: of the training (:mod:`experiments.report.flops`); None if the number of
+      flops: of the training (see above); None if the number of
         events is not known.
     """
 
@@ -76,7 +99,7 @@ def within(models: Sequence[Model], group: Group) -> list[Model]:
 def _model(result: CellResult, seed: int) -> Model:
     history = result.history[seed]
     epochs = len(history["train_loss"])
-    per_epoch = flops.epoch(result)
+    per_epoch = epoch_flops(result)
     return Model(
         cell=result.cell,
         seed=seed,
@@ -92,3 +115,36 @@ def _model(result: CellResult, seed: int) -> Model:
 def _highest(auc: np.ndarray) -> float:
     known = auc[np.isfinite(auc)]
     return float(known.max()) if known.size else float("nan")
+
+
+def event_flops(cell: Cell) -> int:
+    """Operations forward and backward for one event.
+
+    >>> event_flops(Cell("higgs", True, 5, 16, "relu"))
+    10592
+    """
+    network = cell.network
+    inner = (cell.depth - 1) * cell.width
+    weights = cell.width * (network.in_features + inner + network.out_features)
+    neurons = cell.depth * cell.width
+    return (
+        6 * weights
+        + neurons * (_NORMALISATION + _activation_flops(cell))
+        + (_SKIP * inner if cell.residual else 0)
+    )
+
+
+def _activation_flops(cell: Cell) -> int:
+    """Of one neuron, forward and backward."""
+    if cell.degree is None:
+        return _FIXED[cell.activation]
+    return 7 * cell.degree + 16
+
+
+def epoch_flops(result: CellResult) -> float | None:
+    """Operations of an epoch over the training rows; None if their number is not known."""
+    events = result.about.get("events")
+    fraction = result.about.get("config", {}).get("test_fraction")
+    if events is None or fraction is None:
+        return None
+    return events * (1 - fraction) * event_flops(result.cell)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from experiments.report.grid_groups import METRICS, RELU
 from experiments.report.trained_models import diverged, models
 from experiments.sensitivity.sensitivity_study import DEFAULT, Setting
-from experiments.sweep.cell_results import CellResult
+from experiments.sweep.cell_record import CellResult
 from experiments.sweep.grid import Cell
 
 Seeds = Mapping[int, float]  # a number for each seed

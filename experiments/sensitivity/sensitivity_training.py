@@ -16,7 +16,7 @@ from experiments.sweep import (
     sweep_local,
     sweep_settings,
 )
-from experiments.sweep.cell_results import CellResult
+from experiments.sweep.cell_record import CellResult
 from experiments.sweep.cell_training import Job, Outcome
 from experiments.sweep.presets import COLLIDER, PUBLISHED
 from experiments.sweep.sweep_events import Events

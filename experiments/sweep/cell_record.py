@@ -21,12 +21,41 @@ from typing import Any
 import numpy as np
 
 import jaxbern as jb
-from experiments.sweep.cell_results import COLUMNS, CellResult
 from experiments.sweep.grid import Cell
 
 FORMAT = 1
 CELL, HISTORY, SUMMARY = "cell.json", "history.jsonl", "summary.json"
 MANIFEST = "manifest.json"
+COLUMNS = (
+    "train_loss",
+    "validation_loss",
+    "auc",
+    "learning_rate",
+    "saturation",
+    "seconds",
+)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CellResult:
+    """One completed cell.
+
+    Attributes:
+      cell: which.
+      history: ``history[seed][column]``, an array with an entry for each epoch that the
+        seed trained: ``train_loss``, ``validation_loss``, ``auc``, ``learning_rate``,
+        ``saturation``, ``seconds`` (of the epoch, for all seeds together).
+      stops: ``stops[seed]``: ``reason`` ("finished", "early" or "nonfinite"), ``epoch``,
+        ``step`` and ``last_loss``, as in ``jb.train.Stop``.
+      about: what the numbers hang on: ``source`` (of the events, such as "higgs" or
+        "collider:higgs"), ``events``, ``fingerprint``, ``config`` (of the training),
+        ``environment`` (versions, device, revision), ``compile_seconds``.
+    """
+
+    cell: Cell
+    history: dict[int, dict[str, np.ndarray]]
+    stops: dict[int, dict[str, Any]]
+    about: dict[str, Any]
 
 
 class Damaged(ValueError):

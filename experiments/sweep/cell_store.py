@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import jaxbern as jb
 from experiments.sweep import cell_claims, cell_record
-from experiments.sweep.cell_results import CellResult
+from experiments.sweep.cell_record import CellResult
 from experiments.sweep.grid import Cell
 
 CELLS, RUNNING, FAILED = "cells", "running", "failed"

@@ -16,8 +16,7 @@ import jaxbern as jb
 from experiments.core.environment import environment
 from experiments.sweep import cell_claims as claims
 from experiments.sweep import cell_store
-from experiments.sweep.cell_record import Damaged
-from experiments.sweep.cell_results import CellResult
+from experiments.sweep.cell_record import CellResult, Damaged
 from experiments.sweep.compiled_programs import Count, counted
 from experiments.sweep.grid import Cell
 from experiments.sweep.sweep_events import Events

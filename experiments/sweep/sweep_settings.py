@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.sweep.cell_results import CellResult
+from experiments.sweep.cell_record import CellResult
 from experiments.sweep.sweep_events import Events
 from jaxbern.train import TrainConfig
 

@@ -3,7 +3,7 @@
 import dataclasses
 from pathlib import Path
 
-from experiments.text import Lines, csv_text, table
+from experiments.core.table_formats import Lines, csv_text, pipe_table
 from experiments.theory import rate_bounds, theory_degree, theory_rate, theory_stability
 from experiments.theory.best_polynomials import SMALLEST
 from experiments.theory.lessons import lessons
@@ -92,7 +92,7 @@ def degree_table(rows: list[theory_degree.Row]) -> str:
                 "exactly" if row.vanishes else "NO",
             )
         )
-    return table(lines)
+    return pipe_table(lines)
 
 
 def rate_table(rows: list[theory_rate.Row]) -> str:
@@ -118,7 +118,7 @@ def rate_table(rows: list[theory_rate.Row]) -> str:
                 theory_rate.limited(row),
             )
         )
-    return table(lines)
+    return pipe_table(lines)
 
 
 def stability_table(neurons: list[theory_stability.Row]) -> str:
@@ -139,7 +139,7 @@ def stability_table(neurons: list[theory_stability.Row]) -> str:
                 f"{max(row.measured / row.paper for row in own):.0%}",
             )
         )
-    return table(lines)
+    return pipe_table(lines)
 
 
 def bounds_table(rates: list[rate_bounds.Rate]) -> str:
@@ -149,7 +149,7 @@ def bounds_table(rates: list[rate_bounds.Rate]) -> str:
         small = row.log10_delta < -4
         number = f"10^{row.log10_delta:.1f}" if small else f"{row.delta:.3g}"
         lines.append((row.method, row.formula, number))
-    return table(lines)
+    return pipe_table(lines)
 
 
 def _method(effort: theory_rate.Effort) -> str:

@@ -28,6 +28,7 @@ _OPTIONAL = (
     ("pyarrow", "data files", "experiments"),
     ("isal", "data files, faster", "experiments"),
     ("rich", "progress bars", "experiments"),
+    ("jinja2", "the page of the report", "experiments"),
     ("ray", "sweeps over several machines", "ray"),
     ("equinox", "the tests", "test"),
     ("pytest", "the tests", "test"),

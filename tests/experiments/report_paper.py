@@ -8,9 +8,9 @@ are chosen so that both are true; nothing else of the answers goes into the stor
 import csv
 from collections.abc import Iterator
 
+from experiments.report.evidence import FOLDER
 from experiments.report.grid_groups import GROUPS, METRICS, Group, Metric
-from experiments.report.published import FOLDER
-from experiments.sweep.cell_results import CellResult
+from experiments.sweep.cell_record import CellResult
 from experiments.sweep.grid import Cell
 from tests.experiments import report_stores
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from experiments.sweep.cell_results import CellResult
+from experiments.sweep.cell_record import CellResult
 from experiments.sweep.grid import Cell
 from jaxbern.train import TrainConfig
 

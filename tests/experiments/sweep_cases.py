@@ -11,7 +11,7 @@ import numpy as np
 
 import jaxbern as jb
 from experiments.sweep import cell_store, presets
-from experiments.sweep.cell_results import COLUMNS, CellResult
+from experiments.sweep.cell_record import COLUMNS, CellResult
 from experiments.sweep.grid import Cell
 from experiments.sweep.sweep_run import Sweep, run
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.report import convergence, efficiency, flops, intervals, runtime
+from experiments.report import convergence, efficiency, intervals, runtime
 from experiments.report.grid_groups import METRICS, Group
 from experiments.report.report_figures import frontier, histogram
-from experiments.report.trained_models import diverged, models, untrained
+from experiments.report.trained_models import diverged, event_flops, models, untrained
 from experiments.sweep.grid import Cell
 from tests.experiments.report_stores import on, result, trained
 
@@ -250,12 +250,12 @@ def test_epochs_of_a_cell_are_the_median():
 def test_operations_by_hand():
     # Weights 28*2 + 2*2 + 2*2 = 64; neurons 4; skips 2.
     tiny = Cell("higgs", True, 2, 2, "relu")
-    assert flops.event(tiny) == 6 * 64 + 4 * (16 + 2) + 2 * 2
+    assert event_flops(tiny) == 6 * 64 + 4 * (16 + 2) + 2 * 2
     plain = Cell("higgs", False, 2, 2, "bernstein:9")
-    assert flops.event(plain) == 6 * 64 + 4 * (16 + 7 * 9 + 16)
+    assert event_flops(plain) == 6 * 64 + 4 * (16 + 7 * 9 + 16)
     run = result(tiny, [[0.5, 0.4, 0.3]])
     (model,) = models([run])
-    assert model.flops == pytest.approx(3 * 16_000 * flops.event(tiny))
+    assert model.flops == pytest.approx(3 * 16_000 * event_flops(tiny))
     run.about.pop("events")
     assert models([run])[0].flops is None
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.report import evidence, paper_claims, verdicts
+from experiments.report import evidence, paper_claims
 from experiments.report.judging import Case, Status, judge
 from experiments.report.report_contents import judged
 from experiments.sweep.grid import Cell, paper
@@ -104,7 +104,8 @@ def test_verdicts_on_a_part_are_those_on_the_whole(complete):
 
 def test_claims_of_the_abstract_on_the_papers_tables():
     own = evidence.of_paper()
-    found = {v.claim.key: v.paper for v in paper_claims.verdicts(own, own)}
+    whole = {v.claim.key: v for v in paper_claims.verdicts(own, own)}
+    found = {key: verdict.paper for key, verdict in whole.items()}
     assert found["reduction"].status is Status.HOLDS
     assert found["reduction"].numbers.startswith("65 of 112")
     assert found["at-scale"].status is Status.HOLDS
@@ -113,7 +114,7 @@ def test_claims_of_the_abstract_on_the_papers_tables():
     assert found["final-loss"].numbers.endswith("45.1% at HIGGS, residual 150x256 n=25")
     assert found["degree-speed"].status is Status.FAILS
     assert found["all-activations"].status is Status.OPEN
-    assert verdicts.paper_text(found["all-activations"]) == "not in its tables"
+    assert whole["all-activations"].paper_text == "not in its tables"
 
 
 def test_an_existing_case_settles_a_claim_of_existence():
@@ -154,7 +155,7 @@ def test_cells_outside_the_grid_judge_no_claim():
 
 
 def test_lines_are_the_headlines():
-    lines = verdicts.lines(judged(report_stores.learning(paper()[:8])))
+    lines = paper_claims.lines(judged(report_stores.learning(paper()[:8])))
     assert len(lines) == 5
     assert lines[0].startswith("For most architectures a DBN with over 70% fewer")
     assert all("not enough cells" in line for line in lines)

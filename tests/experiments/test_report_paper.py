@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.report import convergence, efficiency, evidence, published
+from experiments.report import convergence, efficiency, evidence
 from experiments.report.grid_groups import GROUPS, METRICS
 from experiments.report.trained_models import models
 from tests.experiments import report_paper
@@ -81,7 +81,7 @@ def test_the_paper_as_rows_prints_its_own_efficiency():
 
 
 def test_the_paper_as_rows_has_its_runtimes():
-    rows = published.runtime_table(GROUPS[0])
+    rows = evidence.runtime_table(GROUPS[0])
     last = rows[-1]
     assert (last.depth, last.width) == (150, 256)
     assert last.relu is not None

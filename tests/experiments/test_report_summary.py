@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from experiments.report import evidence, summary
+from experiments.report import evidence, report_contents
 from experiments.report.grid_groups import Group
 from experiments.sweep.grid import Cell
 from tests.experiments.report_stores import on, result, trained
@@ -22,7 +22,7 @@ STORE = [
 
 
 def test_facts_of_a_store_with_known_answers():
-    facts = summary.facts(STORE, evidence.of_store(STORE))
+    facts = report_contents.facts(STORE, evidence.of_store(STORE))
     assert [(fact.number, fact.detail) for fact in facts] == [
         ("6 of 448", "12 trainings"),
         ("1 of 2", "1 of 2 in training loss"),
@@ -37,4 +37,4 @@ def test_as_many_parameters_are_no_more():
     [place] = [i for i, row in enumerate(rows) if (row.depth, row.width) == (5, 16)]
     for parameters, number in ((1905, "1 of 2"), (1906, "2 of 2")):
         rows[place] = dataclasses.replace(rows[place], relu_parameters=parameters)
-        assert summary.facts(STORE, found)[1].number == number
+        assert report_contents.facts(STORE, found)[1].number == number

@@ -273,7 +273,7 @@ def test_simulated_events_if_there_are_no_others(monkeypatch):
             raise jb.data.DataError("nowhere")
         return source, rows
 
-    monkeypatch.setattr(training.events, "load", absent)
+    monkeypatch.setattr(training.sweep_events, "load", absent)
     asked = False
     assert training.load(None, 7) == ("collider", 7)
     assert training.load("folder", 7) == ("folder", 7)

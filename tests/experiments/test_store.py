@@ -13,7 +13,7 @@ from flax import nnx
 
 import jaxbern as jb
 from experiments.sweep import cell_record, cell_store
-from experiments.sweep.cell_results import COLUMNS
+from experiments.sweep.cell_record import COLUMNS
 from experiments.sweep.grid import Cell
 from tests.experiments.sweep_cases import CELLS, made_up
 

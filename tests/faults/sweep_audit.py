@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.sweep import cell_record, cell_store
-from experiments.sweep.cell_results import CellResult
+from experiments.sweep.cell_record import CellResult
 
 
 class Verdict(NamedTuple):
