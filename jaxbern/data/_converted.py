@@ -6,6 +6,7 @@ the file it was made of::
     x.npy           float32 [rows, features]
     y.npy           uint8 [rows]
     manifest.json   rows, columns, fingerprint, source, versions of the libraries
+    verified.json   sizes and times of change of these when they had that fingerprint
 
 It is written under another name, brought to the disk, and renamed: it is there as a whole
 or not at all. One process makes it; others that ask meanwhile wait, then map the same.
@@ -15,6 +16,7 @@ import contextlib
 import datetime
 import platform
 import shutil
+import time
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -30,6 +32,7 @@ from jaxbern.data._optional import optional, progress
 from jaxbern.data._published import SETS, Published
 from jaxbern.data._rows import Rows
 
+_VERIFIED_AT_ONCE = 1 << 16  # rows
 FORMAT = 1  # of the copies; part of the key, so that other versions never meet
 
 
@@ -44,7 +47,7 @@ def place(sha256: str) -> Path:
 
 
 def open_copy(copy: Path) -> Dataset:
-    """Map a copy into memory; raises ``DataError`` if any part of it is missing."""
+    """Map a copy into memory; raises ``DataError`` if any part is missing or changed."""
     manifest = _files.read_json(copy / "manifest.json")
     try:
         published = SETS[manifest["name"]]
@@ -54,9 +57,36 @@ def open_copy(copy: Path) -> Dataset:
         if x.shape != (rows, features) or y.shape != (rows,):
             raise ValueError(f"arrays {x.shape} and {y.shape} for {rows} rows")
         fingerprint = manifest["fingerprint"]
+        _verify(copy, x, y, published, fingerprint)
         return Dataset(published.name, x, y, published.columns, fingerprint)
-    except (OSError, EOFError, KeyError, ValueError) as error:
-        raise DataError(f"the copy in {copy} is incomplete: {error!r}") from error
+    except (OSError, EOFError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"the copy in {copy} is damaged: {error!r}") from error
+
+
+# A file that is changed again at once can have the same time of change as before.
+_TICK = 100_000_000  # nanoseconds
+
+
+def _verify(
+    copy: Path, x: np.ndarray, y: np.ndarray, published: Published, fingerprint: str
+) -> None:
+    """Compare the arrays with their fingerprint, once for each state of their files."""
+    note = copy / "verified.json"
+    state = {
+        file: [(copy / file).stat().st_size, (copy / file).stat().st_mtime_ns]
+        for file in ("manifest.json", "x.npy", "y.npy")
+    }
+    if _files.read_json(note) == state:
+        return
+    contents = Fingerprint(published.columns)
+    for start in range(0, len(y), _VERIFIED_AT_ONCE):
+        rows = slice(start, start + _VERIFIED_AT_ONCE)
+        contents.update(x[rows], y[rows])
+    if contents.hexdigest() != fingerprint:
+        raise ValueError("its numbers have changed since they were written")
+    if time.time_ns() - max(changed for _, changed in state.values()) > _TICK:
+        with contextlib.suppress(OSError):  # a cache that others may only read
+            _files.write_json(note, state)
 
 
 def convert(path: Path, wanted: Published | None) -> Dataset:
@@ -64,7 +94,13 @@ def convert(path: Path, wanted: Published | None) -> Dataset:
 
     A file of another set than the ``wanted`` one is refused.
     """
-    sha256 = _files.sha256(path)
+    before, sha256 = _files.last_sha256(path), _files.sha256(path)
+    if before not in (None, sha256) and place(before).exists():
+        warnings.warn(
+            f"{path} has changed since it was last read: what was trained on it before was "
+            "trained on other data",
+            stacklevel=4,
+        )
     copy = place(sha256)
     data = _intact(copy)
     if data is None:
@@ -84,7 +120,8 @@ def _intact(copy: Path) -> Dataset | None:
 def _make(path: Path, sha256: str, copy: Path, wanted: Published | None) -> Dataset:
     if copy.exists():
         warnings.warn(
-            f"the converted copy in {copy} is incomplete: {path} is converted again",
+            f"the converted copy in {copy} is incomplete or damaged: {path} is converted "
+            "again",
             stacklevel=3,
         )
     published, kind, read = reader(path, wanted)

@@ -3,6 +3,7 @@
 import collections
 import os
 import threading
+import warnings
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -48,6 +49,8 @@ def read(
         with ThreadPoolExecutor(workers, initializer=blocks.prepare) as pool:
             for found in _in_turns(pool, blocks.next, ahead=2 * workers):
                 if found is None:
+                    if blocks.unfinished:
+                        _warn_of_no_line_end(path)
                     return
                 if found.rows is None:
                     raise _refusal(path, published, number, block, found)
@@ -78,6 +81,7 @@ class _Blocks:
     def __init__(self, text: Text, fields: int, size: int):
         self._text, self._fields, self._size = text, fields, size
         self._rest, self._more = b"", True
+        self.unfinished = False  # whether the last line has no end
         self._own = threading.local()
 
     def prepare(self) -> None:
@@ -104,6 +108,8 @@ class _Blocks:
         filled = rest + fill(self._text, memoryview(buffer)[rest:])
         self._more = filled == len(buffer)
         end = buffer.rfind(b"\n", 0, filled) + 1 if self._more else filled
+        if filled:
+            self.unfinished = buffer[filled - 1] not in b"\r\n"
         self._rest = bytes(memoryview(buffer)[end:filled])
         return end if filled else None
 
@@ -121,6 +127,14 @@ class _Blocks:
                 rows, problem = None, str(error)
         left = bytes(text) if rows is None else b""
         return _Block(position, lines, rows, left, problem)
+
+
+def _warn_of_no_line_end(path: Path) -> None:
+    warnings.warn(
+        f"the last line of {path} has no end: if the file was cut short there, its last "
+        "number is wrong. Compare its size with that of the original, or end the line",
+        stacklevel=2,
+    )
 
 
 def _refusal(

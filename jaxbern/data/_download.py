@@ -1,47 +1,27 @@
 """Downloads: resumed where they were cut, checked, and renamed when they are whole.
 
-Beside each file ``NAME`` there is ``NAME.json`` with its size and SHA-256, written on the
-first download and compared ever after. ``NAME.part`` is an unfinished download and
-``NAME.part.json`` what is needed to go on with it.
+Beside each file ``NAME`` there is ``NAME.json`` with its size and SHA-256, and with the number
+of events once all of them have been read: from then on every download must have that
+SHA-256. ``NAME.part`` is an unfinished download and ``NAME.part.json`` what is needed to go
+on with it.
 """
 
-import dataclasses
 import datetime
-import http.client
-import re
+import hashlib
+import json
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
+import warnings
 from pathlib import Path
 
-from jaxbern._version import __version__
-from jaxbern.data import _files, _formats
+from jaxbern.data import _files, _formats, _http
 from jaxbern.data._errors import DataError
 from jaxbern.data._optional import progress
 from jaxbern.data._published import Download, Published
 
-CHUNK = 1 << 20
-TIMEOUT = 60.0  # seconds without a byte
+# No file of these is larger; a server that announces no size is stopped there.
+MOST = 10 << 30
+PROGRESS = 1 << 15  # bytes that make an attempt worth repeating at once
 PAUSES = (1.0, 3.0, 10.0)  # seconds, before each attempt after one that brought nothing
-
-
-class _Unavailable(Exception):
-    """This address does not give the file; another may."""
-
-
-class _Cut(Exception):
-    """The connection broke; what came so far is kept."""
-
-
-@dataclasses.dataclass(frozen=True)
-class _Answer:
-    """What the server is about to send."""
-
-    response: http.client.HTTPResponse
-    start: int  # the first byte of it
-    total: int | None  # bytes of the whole file
-    validator: str | None  # changes when the file does
 
 
 def folder() -> Path:
@@ -50,8 +30,48 @@ def folder() -> Path:
 
 
 def record(download: Download) -> dict:
-    """Size and SHA-256 of the first download of this file; empty if there was none."""
-    return _files.read_json(folder() / f"{download.filename}.json")
+    """What is known of a downloaded file; empty if there was none."""
+    note = _note(download)
+    known = _files.read_json(note)
+    whole = known.pop("checksum", None) == _checksum(known)
+    if note.exists() and not whole:
+        warnings.warn(
+            f"{note}, the record of an earlier download, is damaged: a download can no "
+            "longer be compared with that one",
+            stacklevel=2,
+        )
+    return known if whole else {}
+
+
+def trusted(published: Published, download: Download) -> dict:
+    """The record of a file of which all published events were read; else empty."""
+    known = record(download)
+    return known if known.get("rows") == published.rows else {}
+
+
+def settle(published: Published, file: Path, rows: int | None) -> None:
+    """Trust a download of which all events were read, or delete it.
+
+    ``rows`` is how many were read, None if they could not be. A file whose SHA-256 was
+    known beforehand, or is trusted, is right whatever was read of it.
+    """
+    download = of(published, file)
+    if download is None or trusted(published, download):
+        return
+    if rows == published.rows:
+        with _files.writing():
+            _write_record(download, {**record(download), "rows": rows})
+    elif not download.sha256:
+        file.unlink(missing_ok=True)
+        _note(download).unlink(missing_ok=True)
+
+
+def of(published: Published, file: Path) -> Download | None:
+    """The address that a file was downloaded from; None if it was not."""
+    for download in published.downloads:
+        if file == folder() / download.filename:
+            return download
+    return None
 
 
 def downloaded(published: Published) -> Path | None:
@@ -71,8 +91,8 @@ def fetch(published: Published) -> Path:
         refusals = []
         for download in published.downloads:
             try:
-                return _fetch(download)
-            except _Unavailable as error:
+                return _fetch(published, download)
+            except _http.Unavailable as error:
                 refusals.append(f"{download.url}: {error}")
     name = published.name
     raise DataError(
@@ -83,7 +103,7 @@ def fetch(published: Published) -> Path:
     )
 
 
-def _fetch(download: Download) -> Path:
+def _fetch(published: Published, download: Download) -> Path:
     with _files.writing():
         folder().mkdir(parents=True, exist_ok=True)
     part = folder() / f"{download.filename}.part"
@@ -92,13 +112,13 @@ def _fetch(download: Download) -> Path:
         before = _size(part)
         try:
             total = _transfer(download, part)
-        except _Cut as cut:
-            fruitless = 0 if _size(part) > before else fruitless + 1
+        except _http.Cut as cut:
+            fruitless = 0 if _size(part) >= before + PROGRESS else fruitless + 1
             if fruitless > len(PAUSES):
-                raise _Unavailable(f"{cut} ({_size(part):,} bytes kept)") from cut
+                raise _http.Unavailable(f"{cut} ({_size(part):,} bytes kept)") from cut
             time.sleep(PAUSES[fruitless - 1] if fruitless else 0)
         else:
-            return _accept(download, part, total)
+            return _accept(published, download, part, total)
 
 
 def _transfer(download: Download, part: Path) -> int | None:
@@ -110,9 +130,14 @@ def _transfer(download: Download, part: Path) -> int | None:
     have = _size(part) if noticed and known.get("url") == download.url else 0
     if have and have == known.get("total"):
         return have
-    answer = _ask(download.url, have, known.get("validator"))
+    try:
+        answer = _http.ask(download.url, have, known)
+    except _http.Stale:
+        _discard(part)
+        raise
+    limit = download.size or answer.total or MOST
     with answer.response:
-        chunks = _chunks(answer.response)
+        chunks = _http.chunks(answer.response)
         first = next(chunks, b"")
         _check(download, answer, first)
         announced = {"validator": answer.validator, "total": answer.total}
@@ -121,70 +146,31 @@ def _transfer(download: Download, part: Path) -> int | None:
             _files.write_json(state, {"url": download.url, **announced})
             with progress(f"downloading {download.filename}", answer.total) as report:
                 while first:
+                    if done + len(first) > limit:
+                        out.close()
+                        _discard(part)
+                        raise _http.Unavailable(
+                            f"the server sent more than the {limit:,} bytes of the file"
+                        )
                     out.write(first)
+                    out.flush()  # killed now, it goes on from here
                     report(done := done + len(first))
                     first = next(chunks, b"")
             _files.flush(out)
     if answer.total is not None and done < answer.total:
-        raise _Cut(f"the connection broke at {done:,} of {answer.total:,} bytes")
+        raise _http.Cut(f"the connection broke at {done:,} of {answer.total:,} bytes")
     return answer.total
 
 
-def _ask(url: str, have: int, validator: str | None) -> _Answer:
-    headers = {"User-Agent": f"jaxbern/{__version__}", "Accept-Encoding": "identity"}
-    if have:
-        headers["Range"] = f"bytes={have}-"
-        headers |= {"If-Range": validator} if validator else {}
-    request = urllib.request.Request(url, headers=headers)
-    try:
-        response = urllib.request.urlopen(request, timeout=TIMEOUT)
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code in (408, 429) or error.code >= 500:
-            raise _Cut(f"the server answered {error.code} {error.reason}") from error
-        raise _Unavailable(
-            f"the server answered {error.code} {error.reason}"
-        ) from error
-    except (OSError, http.client.HTTPException) as error:
-        # In the middle of a file it is worth waiting for the network to come back.
-        kind = _Cut if have else _Unavailable
-        raise kind(f"no connection: {getattr(error, 'reason', error)}") from error
-    start, total = 0, response.headers.get("Content-Length")
-    if response.status == http.HTTPStatus.PARTIAL_CONTENT:
-        sent = response.headers.get("Content-Range", "")
-        if not (match := re.fullmatch(rf"bytes {have}-\d+/(\d+|\*)", sent)):
-            response.close()
-            raise _Unavailable(
-                f"asked for bytes from {have:,}, the server sent {sent!r}"
-            )
-        start, total = have, match[1]
-    etag = response.headers.get("ETag", "W/")
-    weak = etag.startswith("W/")
-    changes = response.headers.get("Last-Modified") if weak else etag
-    size = int(total) if total and total.isdigit() else None
-    return _Answer(response, start, size, changes)
-
-
-def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
-    while True:
-        try:
-            chunk = response.read(CHUNK)
-        except (OSError, http.client.HTTPException) as error:
-            raise _Cut(f"the connection broke: {error}") from error
-        if not chunk:
-            return
-        yield chunk
-
-
-def _check(download: Download, answer: _Answer, first: bytes) -> None:
+def _check(download: Download, answer: _http.Answer, first: bytes) -> None:
     """Refuse what cannot be the file before anything is written."""
     if answer.start == 0 and not _formats.packed(first):
         page = first.lstrip().startswith(b"<")
-        raise _Unavailable(
+        raise _http.Unavailable(
             "the server answered with " + ("a web page" if page else "no archive")
         )
     if download.size and answer.total and answer.total != download.size:
-        raise _Unavailable(
+        raise _http.Unavailable(
             f"the file has {answer.total:,} bytes, it should have {download.size:,}"
         )
     free = _files.free_space(folder())
@@ -196,11 +182,14 @@ def _check(download: Download, answer: _Answer, first: bytes) -> None:
         )
 
 
-def _accept(download: Download, part: Path, total: int | None) -> Path:
+def _accept(
+    published: Published, download: Download, part: Path, total: int | None
+) -> Path:
     """Check the finished file and give it its name."""
     digest, size = _files.file_sha256(part), _size(part)
-    expected = download.sha256 or record(download).get("sha256")
-    target, note = folder() / download.filename, folder() / f"{download.filename}.json"
+    earlier = trusted(published, download)
+    expected = download.sha256 or earlier.get("sha256")
+    target = folder() / download.filename
     if expected and digest != expected:
         _discard(part)
         raise DataError(
@@ -213,12 +202,14 @@ def _accept(download: Download, part: Path, total: int | None) -> Path:
             _formats.unpack(part)
         except DataError as error:
             _discard(part)
-            raise _Unavailable(f"what came is no whole archive: {error}") from error
+            raise _http.Unavailable(
+                f"what came is no whole archive: {error}"
+            ) from error
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     with _files.writing():
         # In this order: killed in between, the next call finds a finished part.
         about = {"url": download.url, "size": size, "sha256": digest, "downloaded": now}
-        _files.write_json(note, about)
+        _write_record(download, {**earlier, **about})
         part.replace(target)
         _state(part).unlink(missing_ok=True)
     return target
@@ -227,6 +218,18 @@ def _accept(download: Download, part: Path, total: int | None) -> Path:
 def _discard(part: Path) -> None:
     part.unlink(missing_ok=True)
     _state(part).unlink(missing_ok=True)
+
+
+def _write_record(download: Download, about: dict) -> None:
+    _files.write_json(_note(download), {**about, "checksum": _checksum(about)})
+
+
+def _checksum(about: dict) -> str:
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+
+def _note(download: Download) -> Path:
+    return folder() / f"{download.filename}.json"
 
 
 def _state(part: Path) -> Path:

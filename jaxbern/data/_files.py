@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from jaxbern.data._errors import DataError
+from jaxbern.data._errors import DiskError
 from jaxbern.data._optional import optional
 
 CACHE_VARIABLE = "JAXBERN_CACHE"
@@ -66,13 +66,13 @@ def writing() -> Iterator[None]:
         folder = cache_folder()
         move = f"set {CACHE_VARIABLE} to a directory on another disk"
         if error.errno in _FULL:
-            raise DataError(
+            raise DiskError(
                 f"no space left in {folder}: {error.strerror}. Free some space (after "
                 f"tidying up, {free_space(folder):,} bytes are free), or {move}, and run "
                 "again."
             ) from error
         if error.errno in _CLOSED:
-            raise DataError(
+            raise DiskError(
                 f"cannot write to {folder}: {error}. Please {move}."
             ) from error
         raise
@@ -134,6 +134,11 @@ def recorded_sha256(path: Path) -> str | None:
     known, now = read_json(_record(path)), _identity(path)
     unchanged = all(known.get(key) == value for key, value in now.items())
     return known.get("sha256") if unchanged else None
+
+
+def last_sha256(path: Path) -> str | None:
+    """The SHA-256 that the file had when it was last computed; it may have changed."""
+    return read_json(_record(path)).get("sha256")
 
 
 def file_sha256(path: Path) -> str:

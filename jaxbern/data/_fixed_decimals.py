@@ -23,6 +23,10 @@ _SCALES[:100] = [float(f"1e{e - 18}") for e in range(100)]
 _SCALES[200:300] = [float(f"1e{-e - 18}") for e in range(100)]
 _SCALES[1000:] = -_SCALES[:300]
 
+# The bits of a float64 that a float32 does not have; by how many units in the last place
+# a number may be off here; the smallest number with all 24 bits of a float32.
+_FEWER, _OFF, _SMALLEST = 2**29 - 1, 8, 2.0**-126
+
 
 class Parser:
     """Reads blocks of text one at a time, in memory that it keeps.
@@ -53,9 +57,13 @@ class Parser:
         np.subtract(plain.reshape(digits.shape), self._line, out=digits)
         if not self._well_formed(characters, digits):
             return None
-        values = self._numbers(digits).reshape(-1, self._fields)
+        values = self._numbers(digits)
         with np.errstate(over="ignore"):  # becomes infinite, which is refused
-            return values[:, 1:].astype(np.float32), values[:, 0].astype(np.float32)
+            rounded = values.astype(np.float32)
+        for place in self._undecided(values):
+            rounded[place] = _nearest(digits.reshape(-1, _WIDTH)[place])
+        rows = rounded.reshape(-1, self._fields)
+        return rows[:, 1:].copy(), rows[:, 0].copy()
 
     def _without_minus(self, characters: np.ndarray) -> np.ndarray:
         """The text without the minus of each number; its "e" becomes an "f" instead."""
@@ -107,6 +115,33 @@ class Parser:
         values += second
         values *= _SCALES.take(third, out=scales, mode="clip")
         return values
+
+    def _undecided(self, values: np.ndarray) -> np.ndarray:
+        """Places of numbers that may lie on the other side of a middle of two float32.
+
+        A float64 here is off by a few units in its last place, and a float32 has 29 bits
+        less: in the middle of two, the first of these is one and the others are zero. The
+        middles of subnormal numbers have other bits; there are few, so all are decided.
+        """
+        bits = self._values[1, : len(values)].view(np.uint64)
+        np.bitwise_and(values.view(np.uint64), np.uint64(_FEWER), out=bits)
+        bits -= np.uint64(_FEWER // 2 + 1 - _OFF)  # below zero it becomes huge
+        near = np.less_equal(bits, 2 * _OFF, out=self._flags[0, : len(values)])
+        small = np.less(np.abs(values), _SMALLEST, out=self._flags[1, : len(values)])
+        if small.any():
+            exact = values[small].astype(np.float32).astype(np.float64)
+            near[small] = exact != values[small]
+        return np.flatnonzero(near)
+
+
+def _nearest(digits: np.ndarray) -> np.ndarray:
+    """The float32 nearest to a number given as the characters above those of zero."""
+    text = digits + np.frombuffer(_NUMBER, np.uint8)
+    sign = "-" if digits[_E] else ""
+    text[_E] = ord("e")
+    pa = optional("pyarrow")
+    number = sign + text[:-1].tobytes().decode()
+    return pa.array([number]).cast(pa.float32()).to_numpy()[0]
 
 
 def _filter(values: np.ndarray, kept: np.ndarray) -> np.ndarray:

@@ -3,12 +3,14 @@
 import dataclasses
 import difflib
 import importlib
+import operator
 import os
+import warnings
 from pathlib import Path
 
 from jaxbern.data import _converted, _download, _files, _formats
 from jaxbern.data._dataset import Dataset
-from jaxbern.data._errors import DataError
+from jaxbern.data._errors import DataError, DiskError
 from jaxbern.data._published import HIGGS, SETS, SUSY, Published
 
 DATA_VARIABLE = "JAXBERN_DATA"
@@ -36,7 +38,7 @@ def load(
     Raises:
       DataError: the data cannot be had or are damaged; the text says what to do.
     """
-    name = os.fspath(source)
+    name, rows = os.fspath(source), _checked_rows(rows)
     if name in SETS:
         return _published(SETS[name], None, rows, download)
     simulation, _, kind = name.partition(":")
@@ -78,7 +80,7 @@ def higgs(
     Reference: P. Baldi, P. Sadowski and D. Whiteson, *Searching for exotic particles in
     high-energy physics with deep learning*, Nature Communications 5, 4308 (2014).
     """
-    return _published(HIGGS, path, rows, download)
+    return _published(HIGGS, path, _checked_rows(rows), download)
 
 
 def susy(
@@ -88,7 +90,7 @@ def susy(
     download: bool = True,
 ) -> Dataset:
     """SUSY as published by UCI: 5,000,000 events, 18 features; otherwise as :func:`higgs`."""
-    return _published(SUSY, path, rows, download)
+    return _published(SUSY, path, _checked_rows(rows), download)
 
 
 def locate(published: Published, path: str | os.PathLike | None = None) -> Path | None:
@@ -120,7 +122,37 @@ def _published(
     if file is None:
         file = _download.fetch(published)
     _check_download(published, file)
-    return _first(_converted.convert(file, published), rows)
+    data = _read(published, file)
+    if len(data) != published.rows:
+        warnings.warn(
+            f"{file} has {len(data):,} events; {published.name.upper()} as published has "
+            f"{published.rows:,}",
+            stacklevel=3,
+        )
+    return _first(data, rows)
+
+
+def _read(published: Published, file: Path) -> Dataset:
+    """The events of a file; a download that does not hold all of them is deleted."""
+    wrong = f"Of {file}, as it was downloaded,"
+    advice = "It was deleted; run again to download it again."
+    try:
+        data = _converted.convert(file, published)
+    except DiskError:
+        raise
+    except DataError as error:
+        _download.settle(published, file, None)
+        if file.exists():
+            raise
+        raise DataError(f"{wrong} not all could be read: {error} {advice}") from error
+    rows = len(data)
+    _download.settle(published, file, rows)
+    if not file.exists():
+        raise DataError(
+            f"{wrong} {rows:,} events could be read, {published.name.upper()} has "
+            f"{published.rows:,}. {advice}"
+        )
+    return data
 
 
 def _given(
@@ -148,7 +180,7 @@ def _given(
 def _copy_of_download(published: Published) -> Dataset | None:
     """What was made of a download that has since been deleted to save space."""
     for download in published.downloads:
-        if sha256 := _download.record(download).get("sha256"):
+        if sha256 := _download.trusted(published, download).get("sha256"):
             try:
                 return _converted.open_copy(_converted.place(sha256))
             except DataError:
@@ -157,14 +189,27 @@ def _copy_of_download(published: Published) -> Dataset | None:
 
 
 def _check_download(published: Published, file: Path) -> None:
-    for download in published.downloads:
-        if file == _download.folder() / download.filename:
-            expected = _download.record(download)["sha256"]
-            if _files.sha256(file) != expected:
-                raise DataError(
-                    f"{file} has changed since it was downloaded: its SHA-256 was "
-                    f"{expected}. Delete it and run again to download it again."
-                )
+    download = _download.of(published, file)
+    expected = download and _download.record(download).get("sha256")
+    if expected and _files.sha256(file) != expected:
+        raise DataError(
+            f"{file} has changed since it was downloaded: its SHA-256 was {expected}. "
+            "Delete it and run again to download it again."
+        )
+
+
+def _checked_rows(rows: int | None) -> int | None:
+    if rows is None:
+        return None
+    try:
+        count = operator.index(rows)
+    except TypeError:
+        count = 0
+    if isinstance(rows, bool) or count < 1:
+        raise ValueError(
+            f"rows must be an int of at least 1, or None for all events, got {rows!r}"
+        )
+    return count
 
 
 def _first(data: Dataset, rows: int | None) -> Dataset:

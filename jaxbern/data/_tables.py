@@ -68,7 +68,7 @@ def _rows(path: Path, published: Published, numbers: np.ndarray, seen: int) -> R
 def _parquet(path: Path):
     pa, parquet = optional("pyarrow"), optional("pyarrow.parquet")
     try:
-        return parquet.ParquetFile(path)
+        return parquet.ParquetFile(path, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
         raise _damaged(path, "Parquet", error) from error
 

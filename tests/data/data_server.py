@@ -3,6 +3,7 @@
 import contextlib
 import re
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -22,6 +23,9 @@ class Server(ThreadingHTTPServer):
         self.statuses: list[int] = []  # the next answers are these errors
         self.paths: dict[str, int] = {}  # errors of some paths
         self.hold: threading.Event | None = None  # to wait for after a cut
+        self.redirect = ""  # where every answer points to instead
+        self.drip: tuple[int, float] | None = None  # bytes at a time, and the pause
+        self.headers: dict[str, str] = {}  # added, or put in the place of others
         self.asked: list[dict[str, str]] = []
 
     @property
@@ -46,6 +50,11 @@ class Handler(BaseHTTPRequestHandler):
         if status:
             self.send_error(status)
             return
+        if server.redirect:
+            self.send_response(302)
+            self.send_header("Location", server.redirect)
+            self.end_headers()
+            return
         start = 0
         asked = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
         current = self.headers.get("If-Range", server.etag) == server.etag
@@ -53,22 +62,33 @@ class Handler(BaseHTTPRequestHandler):
             start = int(asked[1])
             self.send_response(206)
             last = len(content) - 1
-            self.send_header("Content-Range", f"bytes {start}-{last}/{len(content)}")
+            self._send("Content-Range", f"bytes {start}-{last}/{len(content)}")
         else:
             self.send_response(200)
         if server.lengths:
-            self.send_header("Content-Length", str(len(content) - start))
+            self._send("Content-Length", str(len(content) - start))
         if server.etag:
-            self.send_header("ETag", server.etag)
+            self._send("ETag", server.etag)
+        if encoding := server.headers.get("Content-Encoding"):
+            self.send_header("Content-Encoding", encoding)
         self.end_headers()
         body = content[start:]
         if server.cut:
             body = body[: server.cut.pop(0)]
         with contextlib.suppress(ConnectionError):
-            self.wfile.write(body)
+            if server.drip:
+                size, pause = server.drip
+                for place in range(0, len(body), size):
+                    self.wfile.write(body[place : place + size])
+                    time.sleep(pause)
+            else:
+                self.wfile.write(body)
             if server.hold:
                 self.wfile.flush()
                 server.hold.wait(60)
+
+    def _send(self, name: str, value: str) -> None:
+        self.send_header(name, self.server.headers.get(name, value))
 
 
 @contextlib.contextmanager

@@ -1,6 +1,9 @@
 """The fast reader of UCI's format: exact, and silent about everything else."""
 
+import decimal
 import itertools
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -31,6 +34,45 @@ def test_other_numbers_are_rounded_to_the_nearest():
     found = parsed(data_files.text(numbers, np.zeros(2000, np.uint8)), 5)
     assert found is not None
     np.testing.assert_array_equal(found[0], numbers.astype(np.float32))
+
+
+def middles():
+    """Decimals at, just above and just below the middle of two float32 numbers."""
+    rng = np.random.default_rng(3)
+    bits = rng.integers(0, 0x7F7FFFFF, 400, dtype=np.uint32)
+    bits[:200] >>= 7  # subnormal
+    bits[:3] = 0x3F800000, 0, 0x7F7FFFFF
+    for low in bits.view(np.float32).tolist():
+        exponent = max(math.frexp(low)[1] - 24, -149)
+        middle = Fraction(low) + Fraction(2) ** exponent / 2
+        written = f"{decimal.Decimal(middle.numerator) / middle.denominator:.18e}"
+        digits, _, power = written.partition("e")
+        for last in (-1, 0, 1):
+            shifted = decimal.Decimal(digits) + last * decimal.Decimal("1e-18")
+            if 1 <= shifted < 10:
+                sign = rng.choice(["", "-"])
+                yield f"{sign}{shifted:.18f}e{int(power):+03d}"
+
+
+def test_every_number_is_rounded_once():
+    """1.000000059604644776 is 1.0000001, though the nearest float64 is a middle."""
+    with decimal.localcontext(prec=1000):
+        numbers = ["1.000000059604644776e+00", *middles()]
+    rows = [f"0.000000000000000000e+00,{number}\n" for number in numbers]
+    text = "".join(rows).encode()
+    found = parsed(text, 2)
+    assert found is not None
+    assert found[0][0, 0] == np.float32(1.0000001)
+    by_arrow, _ = _csv._numbers(memoryview(text), 2)
+    assert found[0].tobytes() == by_arrow.tobytes()
+    for number, got in zip(numbers, found[0][:, 0], strict=True):
+        exact = Fraction(number)
+        if np.isfinite(got):
+            with np.errstate(over="ignore"):
+                beside = np.nextafter(got, np.float32([-np.inf, np.inf]))
+            error = abs(Fraction(float(got)) - exact)
+            for other in beside[np.isfinite(beside)]:
+                assert error <= abs(Fraction(float(other)) - exact), number
 
 
 def test_too_large_becomes_infinite():

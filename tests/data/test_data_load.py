@@ -3,8 +3,11 @@
 import os
 import sys
 import time
+from contextlib import nullcontext
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import jaxbern as jb
@@ -29,7 +32,9 @@ def test_every_format_gives_the_same_numbers(form, tmp_path):
     write, name = data_files.FORMATS[form]
     x, y = data_files.events(HIGGS)
     write(tmp_path / name, x, y)
-    data = jb.data.load(tmp_path / name)
+    unfinished = form == "csv, other line ends"
+    with pytest.warns(UserWarning, match="has no end") if unfinished else nullcontext():
+        data = jb.data.load(tmp_path / name)
     assert (data.name, data.columns) == ("higgs", HIGGS.columns)
     # Bit for bit, the sign of zero too; nine digits are enough for a float32.
     assert data.x.tobytes() == x.tobytes()
@@ -107,7 +112,68 @@ def test_a_changed_file_is_converted_again(tmp_path):
     x[3, 3] += 1
     data_files.write_csv(path, x, y)
     os.utime(path, ns=(time.time_ns(), time.time_ns() + 1000))
-    np.testing.assert_array_equal(jb.data.load(path).x, x)
+    with pytest.warns(
+        UserWarning, match=r"HIGGS\.csv has changed since it was last read"
+    ):
+        data = jb.data.load(path)
+    np.testing.assert_array_equal(data.x, x)
+    jb.data.load(path)  # said once
+
+
+def test_a_published_set_with_another_number_of_rows_is_said(tmp_path):
+    data_files.write_csv(tmp_path / "susy.csv", *data_files.events(SUSY))
+    message = r"susy\.csv has 200 events; SUSY as published has 5,000,000"
+    for _ in range(2):
+        with pytest.warns(UserWarning, match=message):
+            jb.data.susy(tmp_path)
+
+
+def test_a_file_that_is_cut_inside_its_last_number(tmp_path):
+    x, y = data_files.events(SUSY, rows=20)
+    text = data_files.text(x, y)
+    for cut in (1, 2, 10):
+        path = tmp_path / f"{cut}.csv"
+        path.write_bytes(text[:-cut])
+        with pytest.warns(
+            UserWarning, match=f"the last line of .*{cut}.csv has no end"
+        ):
+            jb.data.load(path)
+
+
+@pytest.mark.parametrize("rows", [0, -5, 2.0, "7", True])
+@pytest.mark.parametrize(
+    "load",
+    [
+        lambda folder, rows: jb.data.load("collider:susy", rows=rows),
+        lambda folder, rows: jb.data.load(folder / "SUSY.csv", rows=rows),
+        lambda folder, rows: jb.data.susy(folder, rows=rows),
+        lambda folder, rows: jb.data.higgs(folder, rows=rows),
+    ],
+)
+def test_rows_are_a_positive_number(load, rows, tmp_path):
+    data_files.write_csv(tmp_path / "SUSY.csv", *data_files.events(SUSY, rows=20))
+    with pytest.raises(ValueError, match=r"rows must be an int of at least 1.* got"):
+        load(tmp_path, rows)
+
+
+def test_rows_may_be_of_numpy():
+    assert len(jb.data.load("collider:susy", rows=np.int64(5))) == 5
+
+
+def test_page_checksums_of_parquet_are_compared(tmp_path):
+    x, y = data_files.events(SUSY, rows=2000)
+    path = tmp_path / "SUSY.parquet"
+    columns = {"label": y, **{f"c{i}": column for i, column in enumerate(x.T)}}
+    table = pa.table(columns)
+    pq.write_table(table, path, write_page_checksum=True, compression="none",
+                   use_dictionary=False)  # fmt: skip
+    content = bytearray(path.read_bytes())
+    content[content.index(x[:500, 3].tobytes()) + 5] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(
+        jb.data.DataError, match=r"damaged Parquet file: .*checksum|CRC"
+    ):
+        jb.data.load(path)
 
 
 def test_the_source_is_never_written_to(tmp_path):

@@ -4,6 +4,7 @@ import errno
 import gzip
 import os
 import shutil
+import time
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,15 @@ def damage(copy: Path, how: str) -> None:
     elif how == "manifest of more rows":
         manifest = _files.read_json(copy / "manifest.json")
         _files.write_json(copy / "manifest.json", {**manifest, "rows": 51})
+    elif how.endswith("bit"):
+        file = copy / f"{how[0]}.npy"
+        content = bytearray(file.read_bytes())
+        content[-7] ^= 1
+        file.write_bytes(content)
+    elif how == "another fingerprint":
+        manifest = _files.read_json(copy / "manifest.json")
+        manifest["fingerprint"] = "0" * 16
+        _files.write_json(copy / "manifest.json", manifest)
     else:
         shutil.rmtree(copy)
         copy.mkdir()
@@ -95,16 +105,41 @@ def damage(copy: Path, how: str) -> None:
 @pytest.mark.parametrize(
     "how",
     ["x cut", "x one byte short", "y missing", "y empty", "manifest cut",
-     "manifest of more rows", "nothing but a name"],
+     "manifest of more rows", "nothing but a name", "x another bit", "y another bit",
+     "another fingerprint"],
 )  # fmt: skip
 def test_half_written_copy_is_noticed_and_made_again(how, good):
     expected = jb.data.load(good).fingerprint
     (copy,) = _converted.folder().iterdir()
     damage(copy, how)
-    with pytest.warns(UserWarning, match="is incomplete: .* is converted again"):
+    with pytest.warns(
+        UserWarning, match="is incomplete or damaged: .* is converted again"
+    ):
         again = jb.data.load(good)
     assert fingerprint(again) == expected
     assert data_faults.survived(good, expected)
+
+
+def test_a_copy_is_compared_once_for_each_state_of_its_files(good, monkeypatch):
+    compared = []
+    update = _converted.Fingerprint.update
+
+    def counted(self, x, y):
+        compared.append(len(y))
+        update(self, x, y)
+
+    jb.data.load(good)
+    (copy,) = _converted.folder().iterdir()
+    os.utime(copy / "x.npy", ns=(0, time.time_ns() - 10**9))
+    monkeypatch.setattr(_converted.Fingerprint, "update", counted)
+    jb.data.load(good)
+    assert compared == [50]
+    jb.data.load(good)
+    assert compared == [50]
+    os.utime(copy / "x.npy", ns=(0, time.time_ns()))  # may be written to in this moment
+    jb.data.load(good)
+    jb.data.load(good)
+    assert compared == [50] * 3
 
 
 def test_damaged_record_of_a_source_is_made_again(good):
