@@ -316,7 +316,7 @@ def test_more_than_the_size_is_not_kept(server, monkeypatch):
 @pytest.mark.parametrize("target", ["ftp://127.0.0.1/SUSY.csv.gz", "file:///etc/hosts"])
 def test_redirects_to_other_schemes(server, target):
     server.redirect = target
-    with pytest.raises(jb.data.DataError, match="not as safe|answered 302"):
+    with pytest.raises(jb.data.DataError, match=r"not as safe|answered 302"):
         _download.fetch(susy(server))
 
 
