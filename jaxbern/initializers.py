@@ -4,8 +4,12 @@ Each function returns ``init(key, shape, dtype=float32)`` for coefficients of sh
 ``[W, n+1]`` or ``[n+1]``. The random ones scale with the number of neurons ``W``; the shaped
 ones need the interval that the layer uses, which a layer fills in by itself when the
 initialiser is given to it by name.
+
+They can be pickled, as long as functions given to them can: what they return are functions
+of this module with their first arguments filled in.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Protocol
 
@@ -39,12 +43,13 @@ def smooth(std: float | None = None, degree: int = 3) -> Initializer:
     (16, 26)
     """
 
-    def init(key, shape, dtype=jnp.float32):
-        low = min(shape[-1] - 1, degree)
-        drawn = normal(std)(key, (*shape[:-1], low + 1), dtype)
-        return poly.elevate(drawn, shape[-1] - 1)
+    return functools.partial(_smooth, std, degree)
 
-    return init
+
+def _smooth(std, degree, key, shape, dtype=jnp.float32):
+    low = min(shape[-1] - 1, degree)
+    drawn = normal(std)(key, (*shape[:-1], low + 1), dtype)
+    return poly.elevate(drawn, shape[-1] - 1)
 
 
 def normal(std: float | None = None) -> Initializer:
@@ -54,11 +59,12 @@ def normal(std: float | None = None) -> Initializer:
     (16, 10)
     """
 
-    def init(key, shape, dtype=jnp.float32):
-        scale = 1 / _neurons(shape) if std is None else std
-        return jax.random.normal(key, shape, dtype) * jnp.asarray(scale, dtype)
+    return functools.partial(_normal, std)
 
-    return init
+
+def _normal(std, key, shape, dtype=jnp.float32):
+    scale = 1 / _neurons(shape) if std is None else std
+    return jax.random.normal(key, shape, dtype) * jnp.asarray(scale, dtype)
 
 
 def xavier() -> Initializer:
@@ -68,10 +74,11 @@ def xavier() -> Initializer:
     (16, 10)
     """
 
-    def init(key, shape, dtype=jnp.float32):
-        return normal((2 / (_neurons(shape) + shape[-1])) ** 0.5)(key, shape, dtype)
+    return _xavier
 
-    return init
+
+def _xavier(key, shape, dtype=jnp.float32):
+    return normal((2 / (_neurons(shape) + shape[-1])) ** 0.5)(key, shape, dtype)
 
 
 def from_function(
@@ -90,13 +97,18 @@ def from_function(
     (16, 10)
     """
 
-    def init(key, shape, dtype=jnp.float32):
-        del key
-        ends = {"lower": lower, "upper": upper}
-        coeffs = poly.from_function(f, shape[-1] - 1, method=method, **ends)
-        return jnp.broadcast_to(coeffs.astype(dtype), shape)
+    return functools.partial(_from_function, f, lower, upper, method)
 
-    return init
+
+def _from_function(f, lower, upper, method, key, shape, dtype=jnp.float32):
+    del key
+    ends = {"lower": lower, "upper": upper}
+    coeffs = poly.from_function(f, shape[-1] - 1, method=method, **ends)
+    return jnp.broadcast_to(coeffs.astype(dtype), shape)
+
+
+def _same(x):
+    return x
 
 
 def identity(*, lower: ArrayLike = -3.0, upper: ArrayLike = 3.0) -> Initializer:
@@ -105,7 +117,7 @@ def identity(*, lower: ArrayLike = -3.0, upper: ArrayLike = 3.0) -> Initializer:
     >>> identity()(jax.random.key(0), (4,)).tolist()
     [-3.0, -1.0, 1.0, 3.0]
     """
-    return from_function(lambda x: x, lower=lower, upper=upper, method="bernstein")
+    return from_function(_same, lower=lower, upper=upper, method="bernstein")
 
 
 def relu(*, lower: ArrayLike = -3.0, upper: ArrayLike = 3.0) -> Initializer:
@@ -118,7 +130,10 @@ def relu(*, lower: ArrayLike = -3.0, upper: ArrayLike = 3.0) -> Initializer:
     [0.0, 0.0, 1.0, 3.0]
     """
     return from_function(
-        lambda x: np.maximum(x, 0.0), lower=lower, upper=upper, method="bernstein"
+        functools.partial(np.maximum, 0.0),
+        lower=lower,
+        upper=upper,
+        method="bernstein",
     )
 
 
@@ -128,7 +143,7 @@ def ramp() -> Initializer:
     >>> ramp()(jax.random.key(0), (5,)).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    return from_function(lambda x: x, lower=0.0, upper=1.0, method="bernstein")
+    return from_function(_same, lower=0.0, upper=1.0, method="bernstein")
 
 
 _RANDOM = {"smooth": smooth, "normal": normal, "xavier": xavier, "ramp": ramp}

@@ -10,6 +10,8 @@ The optimiser is updated once per batch, the learning rate once per epoch:
     jb.optim.learning_rate(state)
 """
 
+import dataclasses
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
@@ -46,6 +48,12 @@ class ReduceOnPlateau(optax.GradientTransformation):
     """
 
     step: Callable[[_State, ArrayLike], _State]
+    arguments: tuple[ArrayLike, dict[str, Any]]  # that it was made with
+
+    def __reduce__(self) -> tuple:
+        """For ``pickle`` and ``copy``: made anew, as functions in functions cannot be sent."""
+        rate, options = self.arguments
+        return functools.partial(reduce_on_plateau, **options), (rate,)
 
 
 def reduce_on_plateau(
@@ -151,6 +159,7 @@ def reduce_on_plateau(
 
     transformation = ReduceOnPlateau(init, update)
     transformation.step = step
+    transformation.arguments = learning_rate, dataclasses.asdict(rule)
     return transformation
 
 

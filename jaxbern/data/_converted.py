@@ -95,7 +95,7 @@ def convert(path: Path, wanted: Published | None) -> Dataset:
     A file of another set than the ``wanted`` one is refused.
     """
     before, sha256 = _files.last_sha256(path), _files.sha256(path)
-    if before not in (None, sha256) and place(before).exists():
+    if before and before != sha256 and place(before).exists():
         warnings.warn(
             f"{path} has changed since it was last read: what was trained on it before was "
             "trained on other data",
