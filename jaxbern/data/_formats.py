@@ -1,7 +1,9 @@
 """What a file holds, told from its first bytes: names lie, browsers rename."""
 
 import contextlib
+import errno
 import gzip
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -139,9 +141,17 @@ def _unpacking(path: Path) -> Iterator[None]:
     damages = (zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, unpacker.IsalError)
     try:
         yield
+    except DataError:
+        raise
     except EOFError as error:
         raise DataError(f"{path} ends too early: {error}. {_DOWNLOAD_AGAIN}") from error
-    except (*damages, NotImplementedError) as error:
+    except (*damages, RuntimeError, ValueError, OverflowError, struct.error) as error:
         raise DataError(
             f"{path} is a damaged archive: {error}. {_DOWNLOAD_AGAIN}"
+        ) from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a place that is not in the file
+            raise
+        raise DataError(
+            f"{path} is a damaged archive: it points outside of itself. {_DOWNLOAD_AGAIN}"
         ) from error

@@ -1,6 +1,8 @@
 """Parquet and NumPy files to numbers, a bounded number of rows at a time."""
 
-from collections.abc import Callable, Generator
+import contextlib
+import warnings
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,8 @@ BLOCK = 1 << 16  # rows
 
 def parquet_fields(path: Path) -> int:
     """The number of columns."""
-    return _parquet(path).metadata.num_columns
+    with _reading(path, "Parquet"), _parquet(path) as file:
+        return file.metadata.num_columns
 
 
 def npy_fields(path: Path) -> int:
@@ -27,18 +30,52 @@ def read_parquet(
     path: Path, published: Published, report: Callable[[int], None]
 ) -> Generator[Rows, None, None]:
     """The rows of a Parquet file: label first, then the features as published."""
-    with _parquet(path) as file:
+    with _reading(path, "Parquet"), _parquet(path) as file:
         _check_names(path, published, file.schema_arrow)
-        size, seen = path.stat().st_size, 0
-        pa = optional("pyarrow")
-        try:
-            for batch in file.iter_batches(BLOCK):
+        size, seen, metadata = path.stat().st_size, 0, file.metadata
+        for group in range(metadata.num_row_groups):
+            ranges = _Ranges(metadata.row_group(group))
+            for batch in file.iter_batches(BLOCK, row_groups=[group]):
                 columns = [c.to_numpy(zero_copy_only=False) for c in batch.columns]
+                ranges.see(columns)
                 yield _rows(path, published, np.stack(columns, axis=1), seen)
                 seen += batch.num_rows
-                report(size * seen // file.metadata.num_rows)
-        except (pa.ArrowException, OSError) as error:
-            raise _damaged(path, "Parquet", error) from error
+                report(size * seen // metadata.num_rows)
+            ranges.check()
+        if seen != metadata.num_rows:
+            raise ValueError(f"it has {seen} rows, its footer says {metadata.num_rows}")
+
+
+class _Ranges:
+    """The smallest and the largest number of each column of a row group.
+
+    The footer has them as well. A page's checksum does not say where it belongs: if bytes
+    were lost or doubled between pages, columns can take the places of others.
+    """
+
+    def __init__(self, group):
+        self._group = group
+        self._low = np.full(group.num_columns, np.inf)
+        self._high = -self._low
+
+    def see(self, columns: list[np.ndarray]) -> None:
+        """Some rows of it."""
+        for place, column in enumerate(columns):
+            if len(column):
+                self._low[place] = min(self._low[place], column.min())
+                self._high[place] = max(self._high[place], column.max())
+
+    def check(self) -> None:
+        """Compare with the footer, as far as that says anything."""
+        for place, seen in enumerate(zip(self._low, self._high, strict=True)):
+            known = self._group.column(place).statistics
+            if known is None or not known.has_min_max:
+                continue
+            if seen != (known.min, known.max):
+                raise ValueError(
+                    f"column {place + 1} ranges from {seen[0]:.9g} to {seen[1]:.9g}, its "
+                    f"footer says from {known.min} to {known.max}"
+                )
 
 
 def read_npy(
@@ -66,11 +103,23 @@ def _rows(path: Path, published: Published, numbers: np.ndarray, seen: int) -> R
 
 
 def _parquet(path: Path):
-    pa, parquet = optional("pyarrow"), optional("pyarrow.parquet")
+    parquet = optional("pyarrow.parquet")
+    return parquet.ParquetFile(path, page_checksum_verification=True)
+
+
+@contextlib.contextmanager
+def _reading(path: Path, what: str) -> Iterator[None]:
+    """Say of a damaged file that it is one, whatever its bytes lead a library to."""
     try:
-        return parquet.ParquetFile(path, page_checksum_verification=True)
-    except (pa.ArrowException, OSError) as error:
-        raise _damaged(path, "Parquet", error) from error
+        yield
+    except (DataError, ImportError, FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:
+        said = " ".join(str(error).split())[:200] or type(error).__name__
+        raise DataError(
+            f"{path} is a damaged {what} file: {said}. Copy or write it again; it may "
+            "have been cut short."
+        ) from error
 
 
 def _check_names(path: Path, published: Published, schema) -> None:
@@ -96,20 +145,12 @@ def _check_names(path: Path, published: Published, schema) -> None:
 
 
 def _npy(path: Path) -> np.ndarray:
-    try:
+    with _reading(path, ".npy"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what a damaged header makes Python parse
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise _damaged(path, ".npy", error) from error
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise DataError(
             f"{path} must hold one two-dimensional array of numbers, [events, 1 + "
             f"features] with the label first; it holds {array.dtype} {list(array.shape)}"
         )
     return array
-
-
-def _damaged(path: Path, what: str, error: Exception) -> DataError:
-    return DataError(
-        f"{path} is a damaged {what} file: {error}. Copy or write it again; it may have "
-        "been cut short."
-    )
