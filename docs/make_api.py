@@ -55,6 +55,9 @@ NAMES = {
         "TensorBoard",
         "WandB",
         "CheckpointError",
+        "Epochs",
+        "epoch_program",
+        "Interrupts",
     ),
     "jaxbern.optim": (
         "adamw",

@@ -9,8 +9,6 @@ import jaxbern as jb
 from experiments.core.timing import best_in_turns, timed
 from experiments.report.grid_groups import activation_name
 from jaxbern.train import NetworkConfig, TrainConfig
-from jaxbern.train._checks import checked_split
-from jaxbern.train._engine import engine
 
 EVENTS = 76_054  # as many are simulated if the published ones are not at hand
 
@@ -51,19 +49,11 @@ def config(
     )
 
 
-def epochs(config: jb.train.TrainConfig, data: jb.data.Dataset) -> Callable[[], float]:
+def epochs(config: TrainConfig, data: jb.data.Dataset) -> Callable[[], float]:
     """A function that trains one more epoch and returns its seconds."""
-    state, runner = engine(config, data, checked_split(config, data))
-    done = 0
-
-    def epoch() -> None:
-        nonlocal state, done
-        state, metrics = runner.run(state, done)
-        jax.device_get(metrics)
-        done += 1
-
-    epoch()  # compiles
-    return timed(epoch)
+    training = jb.train.Epochs(config, data)
+    training.run()  # compiles
+    return timed(training.run)
 
 
 def table(source: str, sizes: list[str], activations: list[str], rounds: int) -> None:

@@ -10,9 +10,8 @@ import numpy as np
 
 from experiments.bench import bench_seeds
 from experiments.core.timing import best_in_turns
-from jaxbern.data import Split
+from jaxbern.data import Dataset, Split, split
 from jaxbern.train import TrainConfig, fit
-from jaxbern.train._checks import checked_split
 
 
 def table(source: str, size: str, rounds: int, trained: int, seeds: int) -> int:
@@ -26,8 +25,8 @@ def table(source: str, size: str, rounds: int, trained: int, seeds: int) -> int:
     threads = os.cpu_count() or 1
     torch.set_num_threads(threads)
     config = bench_seeds.config(data, size, "relu", seeds=1)
-    split = checked_split(config, data)
-    trainer = Trainer(config, data, split, 0)
+    rows = _split(config, data)
+    trainer = Trainer(config, data, rows, 0)
     runs = {"jaxbern": bench_seeds.epochs(config, data), "PyTorch": trainer.epoch}
     trainer.epoch()
     times = best_in_turns(runs, rounds)
@@ -43,19 +42,23 @@ def table(source: str, size: str, rounds: int, trained: int, seeds: int) -> int:
 
 
 def _aucs(config, data) -> None:
-    split = checked_split(config, data)
+    rows = _split(config, data)
     ours = fit(config, data)
     print(f"\nhighest validation AUC in {config.epochs} epochs, of each seed")
     print("jaxbern ", _numbers([max(ours.history[s]["auc"]) for s in config.seeds]))
     found = []
     for place in range(len(config.seeds)):
-        trainer = Trainer(config, data, split, place)
+        trainer = Trainer(config, data, rows, place)
         aucs = []
         for _ in range(len(ours.history[config.seeds[place]]["auc"])):
             trainer.epoch()
             aucs.append(trainer.auc)
         found.append(max(aucs))
     print("PyTorch ", _numbers(found))
+
+
+def _split(config: TrainConfig, data: Dataset) -> Split:
+    return split(data, config.seeds, test_fraction=config.test_fraction)
 
 
 def _numbers(aucs) -> str:

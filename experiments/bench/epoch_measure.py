@@ -10,20 +10,12 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-import jax
-import numpy as np
-
 import jaxbern as jb
 from experiments.core.timing import best_in_turns
 from experiments.sweep import sweep_events as events
 from experiments.sweep.grid import Cell
 from experiments.sweep.plan_command import PUBLISHED_EVENTS
 from experiments.sweep.presets import COLLIDER
-from jaxbern.train import _epoch
-from jaxbern.train._checks import checked_split
-from jaxbern.train._engine import engine
-from jaxbern.train._learner import Rules
-from jaxbern.train._mesh import mesh_for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,31 +86,21 @@ class Program:
 
     def __init__(self, config: jb.train.TrainConfig, data: jb.data.Dataset):
         """Compile it, and run it once."""
-        self._state, resident = engine(config, data, checked_split(config, data))
-        if not isinstance(resident, _epoch.Resident):
+        self._epochs = jb.train.Epochs(config, data)
+        try:
+            self.memory = held(self._epochs.compile().memory_analysis())
+        except ValueError as error:
             raise ValueError(
                 f"{len(data):,} events must fit into half of the device's memory; write "
                 "--steps or --batch-size with less"
-            )
-        self._data, self._epochs = resident._data, 0
-        compiled = _epoch.run.lower(
-            self._state,
-            self._data,
-            np.int32(0),
-            rules=Rules.of(config),
-            mesh=mesh_for(config.batch_size, None),
-        ).compile()
-        self._run, self.memory = compiled, held(compiled.memory_analysis())
+            ) from error
         self.metrics = None  # of the last epoch
         self.seconds()
 
     def seconds(self) -> float:
         """Train one epoch more; how long it took."""
         began = time.perf_counter()
-        epoch = np.int32(self._epochs)
-        self._state, metrics = self._run(self._state, self._data, epoch)
-        self.metrics = jax.device_get(metrics)
-        self._epochs += 1
+        self.metrics = self._epochs.run()
         return time.perf_counter() - began
 
 

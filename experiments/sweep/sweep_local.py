@@ -5,15 +5,14 @@ Threads share what JAX has compiled, and compile one cell while another is train
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 
+import jaxbern as jb
 from experiments.sweep import cell_claims, cell_store
 from experiments.sweep.cell_training import Job, Outcome, train
 from experiments.sweep.grid import Cell
@@ -39,7 +38,15 @@ def run(jobs: Sequence[Job], progress: Progress, *, at_once: int) -> list[Outcom
         )
         for k in range(at_once)
     ]
-    with _Interrupts(sweep.stop):
+    # SIGTERM too: job arrays send it before a kill. At the second signal the process ends,
+    # which is as good as a kill, and a store survives that.
+    interrupts = jb.train.Interrupts(
+        "the running epochs are finished first; again to stop at once",
+        signals=(signal.SIGINT, signal.SIGTERM),
+        at_once=lambda: os._exit(130),
+        pending=sweep.stop,
+    )
+    with interrupts:
         for thread in threads:
             thread.start()
         for _ in threads:
@@ -119,33 +126,3 @@ class _Sweep:
             elif outcome.kind != "stopped":
                 self.outcomes.append(outcome)
         self._progress.outcome(outcome)
-
-
-class _Interrupts:
-    """Inside ``with``, the first Ctrl-C sets an event and the second ends the process.
-
-    So does SIGTERM, which job arrays send before a kill. Where signals are ignored, as in
-    the background of a shell, they stay so; and only the main thread can hear any.
-    """
-
-    def __init__(self, stop: threading.Event):
-        self._stop = stop
-        self._previous: dict[int, Any] = {}
-
-    def __enter__(self) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            return
-        for number in (signal.SIGINT, signal.SIGTERM):
-            if signal.getsignal(number) not in (signal.SIG_IGN, None):
-                self._previous[number] = signal.signal(number, self._hear)
-
-    def __exit__(self, *exception) -> None:
-        for number, previous in self._previous.items():
-            signal.signal(number, previous)
-
-    def _hear(self, number, frame) -> None:
-        if self._stop.is_set():
-            os._exit(130)  # as good as a kill, which a store survives
-        self._stop.set()
-        text = "the running epochs are finished first; again to stop at once"
-        print(f"\n{signal.Signals(number).name}: {text}", file=sys.stderr, flush=True)

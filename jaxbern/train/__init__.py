@@ -15,11 +15,14 @@
 from jaxbern.nn._network import NetworkConfig as NetworkConfig
 from jaxbern.train._callbacks import Callback as Callback
 from jaxbern.train._callbacks import JsonLines as JsonLines
+from jaxbern.train._callbacks import ProgressBar as ProgressBar
 from jaxbern.train._callbacks import TensorBoard as TensorBoard
 from jaxbern.train._callbacks import WandB as WandB
 from jaxbern.train._checkpoint import CheckpointError as CheckpointError
 from jaxbern.train._config import TrainConfig as TrainConfig
 from jaxbern.train._fit import fit as fit
-from jaxbern.train._progress import ProgressBar as ProgressBar
+from jaxbern.train._interrupt import Interrupts as Interrupts
+from jaxbern.train._measuring import Epochs as Epochs
+from jaxbern.train._measuring import epoch_program as epoch_program
 from jaxbern.train._result import Result as Result
 from jaxbern.train._result import Stop as Stop

@@ -20,8 +20,8 @@ import numpy as np
 
 from jaxbern.data import Dataset
 from jaxbern.train._config import TrainConfig
-from jaxbern.train._history import History, Training
 from jaxbern.train._learner import State
+from jaxbern.train._result import History, Training
 
 FORMAT = 2
 # Orbax numbers the saves of a process: those of two threads that begin together would

@@ -8,8 +8,7 @@ from jaxbern.train import _checkpoint
 from jaxbern.train._callbacks import Callback, JsonLines, write_whole
 from jaxbern.train._checkpoint import CheckpointError, Checkpoints
 from jaxbern.train._config import TrainConfig
-from jaxbern.train._history import Training
-from jaxbern.train._result import Result
+from jaxbern.train._result import Result, Training
 
 
 class Nowhere:

@@ -1,19 +1,29 @@
-"""Where the data of a training are kept, and its state before the first epoch."""
+"""What runs the epochs of a training: with its data on the device, or in pieces.
 
+Data that stay on the host arrive in pieces: every seed gets its rows in the same order as
+with the data on the device, and through the same functions. A thread gathers the next
+piece and sends it while one is used.
+"""
+
+import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh
 
 from jaxbern.data import Dataset, Split
-from jaxbern.train import _learner
+from jaxbern.train import _epoch, _learner
 from jaxbern.train._config import TrainConfig
-from jaxbern.train._epoch import Data, Resident
-from jaxbern.train._learner import Rules, State
-from jaxbern.train._mesh import everywhere, mesh_for
-from jaxbern.train._stream import Streamed
+from jaxbern.train._epoch import Data, over_seeds
+from jaxbern.train._learner import Metrics, Rules, Running, Scores, State
+from jaxbern.train._mesh import divide, everywhere, keep_everywhere, mesh_for
+from jaxbern.train._shuffle import order
 
 
 def engine(
@@ -23,7 +33,7 @@ def engine(
     *,
     devices: Sequence[jax.Device] | None = None,
     device_bytes: int | None = None,
-) -> tuple[State, Resident | Streamed]:
+) -> "tuple[State, Resident | Streamed]":
     """The seeds before their first epoch, and what runs an epoch of them."""
     rules, mesh = Rules.of(config), mesh_for(config.batch_size, devices)
     if device_bytes is None:
@@ -34,7 +44,7 @@ def engine(
         np.float32(config.weight_decay),
         None if config.coeff_decay is None else np.float32(config.coeff_decay),
     )
-    keys, state = _start(*everywhere(mesh, numbers), rules=rules)
+    keys, state = start(*everywhere(mesh, numbers), rules=rules)
     rows = Data(data.x, data.y, split, keys)
     needed = sum(a.nbytes for a in jax.tree.leaves(rows[:3]))
     if device_bytes is None or needed <= device_bytes:
@@ -43,7 +53,7 @@ def engine(
 
 
 @functools.partial(jax.jit, static_argnames="rules")
-def _start(
+def start(
     seeds: jax.Array,
     learning_rate: jax.Array,
     weight_decay: jax.Array,
@@ -67,3 +77,151 @@ def _half_of_memory(device: jax.Device) -> int | None:
     """The other half is for the networks; None for devices that do not say."""
     stats = device.memory_stats() or {}
     return stats["bytes_limit"] // 2 if "bytes_limit" in stats else None
+
+
+class Resident:
+    """Trains from rows on the device: an epoch is one call."""
+
+    def __init__(self, data: Data, *, rules: Rules, mesh: Mesh):
+        """Copy the rows to each device, once for all seeds."""
+        self.keys = data.keys
+        x, y, split = everywhere(mesh, data[:3])
+        self._data = Data(x, y, split, data.keys)
+        self._options = {"rules": rules, "mesh": mesh}
+        self._run: Any = functools.partial(_epoch.run, **self._options)
+
+    def run(self, state: State, epoch: int) -> tuple[State, Metrics]:
+        """All seeds one epoch later; ``state`` is used up."""
+        return self._run(state, self._data, np.int32(epoch))
+
+    def compile(self, state: State) -> Any:
+        """Compile the epoch; returns JAX's compiled program, which ``run`` then calls."""
+        first = np.int32(0)
+        lowered = _epoch.run.lower(state, self._data, first, **self._options)
+        self._run = lowered.compile()
+        return self._run
+
+
+class Piece(NamedTuple):
+    """Some rows of each seed."""
+
+    x: jax.Array | np.ndarray  # float32 [S, rows, d]
+    y: jax.Array | np.ndarray  # uint8 [S, rows]
+
+
+class Streamed:
+    """Trains from rows on the host."""
+
+    def __init__(self, data: Data, *, rules: Rules, mesh: Mesh, device_bytes: int):
+        """At most ``device_bytes`` of rows are on a device, unless two batches are more."""
+        self._x, self._y = np.asanyarray(data.x), np.asanyarray(data.y)
+        self._split, self.keys = data.split, data.keys
+        self._mesh, self._options = mesh, {"rules": rules, "mesh": mesh}
+        none = self._split.train[:, :0]
+        ranges = dataclasses.replace(self._split, train=none, test=none)
+        self._ranges = everywhere(mesh, ranges)
+        row = self._x.shape[1] * self._x.itemsize + self._y.itemsize
+        # Of every seed, one piece that is used and one that arrives.
+        rows = device_bytes // (2 * len(self._split.train) * row)
+        self._train_rows = max(1, rows // rules.batch_size) * rules.batch_size
+        self._test_rows = max(1, rows // rules.eval_rows) * rules.eval_rows
+
+    def run(self, state: State, epoch: int) -> tuple[State, Metrics]:
+        """All seeds one epoch later; ``state`` is used up."""
+        number = np.int32(epoch)
+        count = self._split.train.shape[1]
+        places = np.asarray(_orders(self.keys, number, rows=count))
+        rows = np.take_along_axis(np.asarray(self._split.train), places, axis=1)
+        running = None
+        for piece in self._pieces(rows, self._train_rows):
+            state, running = _train(
+                state, running, self._ranges, piece, **self._options
+            )
+        scores = [
+            _validate(state, self._ranges, piece, **self._options)
+            for piece in self._pieces(np.asarray(self._split.test), self._test_rows)
+        ]
+        labels = everywhere(self._mesh, self._y[self._split.test])
+        return _end(state, running, scores, labels, number, **self._options)
+
+    def _pieces(self, rows: np.ndarray, size: int) -> Iterator[Piece]:
+        """The events at ``rows [S, n]``, ``size`` of each seed at a time."""
+
+        def send(start):
+            part = rows[:, start : start + size]
+            return everywhere(self._mesh, Piece(self._x[part], self._y[part]))
+
+        starts = range(0, rows.shape[1], size)
+        with ThreadPoolExecutor(1) as thread:
+            coming = thread.submit(send, 0)
+            for start in starts[1:]:
+                piece = coming.result()
+                coming = thread.submit(send, start)
+                yield piece
+            yield coming.result()
+
+
+@functools.partial(jax.jit, static_argnames="rows")
+def _orders(keys: jax.Array, epoch: jax.Array, *, rows: int) -> jax.Array:
+    return jax.vmap(lambda key: order(jax.random.fold_in(key, epoch), rows))(keys)
+
+
+_compiled = functools.partial(jax.jit, static_argnames=("rules", "mesh"))
+
+
+@functools.partial(_compiled, donate_argnames=("state", "running"))
+def _train(
+    state: State,
+    running: Running | None,
+    ranges: Split,
+    piece: Piece,
+    *,
+    rules: Rules,
+    mesh: Mesh,
+) -> tuple[State, Running]:
+    """Steps on the rows of a piece."""
+    if running is None:
+        state, running = jax.vmap(_learner.begin)(state)
+
+    def of_seed(state, running, ranges, piece):
+        fetch = functools.partial(_fetch, ranges, mesh)
+        return _epoch.train(rules, fetch, piece, state, running)
+
+    after = over_seeds(of_seed)(state, running, ranges, piece)
+    return keep_everywhere(mesh, after)
+
+
+@_compiled
+def _validate(
+    state: State, ranges: Split, piece: Piece, *, rules: Rules, mesh: Mesh
+) -> Scores:
+    def of_seed(state, ranges, piece):
+        fetch = functools.partial(_fetch, ranges, mesh)
+        return _epoch.validate(rules, fetch, piece, state)
+
+    return keep_everywhere(mesh, over_seeds(of_seed)(state, ranges, piece))
+
+
+@functools.partial(_compiled, donate_argnames="state")
+def _end(
+    state: State,
+    running: Running,
+    scores: list[Scores],
+    labels: jax.Array,
+    epoch: jax.Array,
+    *,
+    rules: Rules,
+    mesh: Mesh,
+) -> tuple[State, Metrics]:
+    whole = Scores(
+        jnp.concatenate([part.margins for part in scores], axis=1),
+        _learner.total([part.loss for part in scores]),
+        _learner.total([part.saturation for part in scores]),
+    )
+    end = functools.partial(_learner.end, rules, epoch=epoch)
+    return keep_everywhere(mesh, over_seeds(end)(state, running, whole, labels))
+
+
+def _fetch(ranges: Split, mesh: Mesh, piece: Piece) -> tuple[jax.Array, jax.Array]:
+    x, y = divide(mesh, piece)
+    return ranges.scale(x), y

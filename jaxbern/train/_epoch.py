@@ -1,18 +1,28 @@
-"""An epoch of all seeds as one program, with the data on the device."""
+"""An epoch of all seeds as one program: shuffle, steps, validation, what ends it.
+
+``train`` and ``validate`` go over the rows of one seed. There ``rows`` is a tree of arrays
+with one leading axis, and ``fetch`` makes scaled features and labels of a piece of it: for
+data on the device these are row numbers and a gather.
+"""
 
 import functools
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.sharding import Mesh
 
 from jaxbern.data import Split
-from jaxbern.train import _learner, _passes
-from jaxbern.train._learner import Metrics, Rules, State
-from jaxbern.train._mesh import divide, everywhere, keep_everywhere
-from jaxbern.train._seeds import over_seeds
+from jaxbern.train import _learner
+from jaxbern.train._learner import Metrics, Rules, Running, Scores, State
+from jaxbern.train._mesh import divide, keep_everywhere
 from jaxbern.train._shuffle import order
+
+Rows = Any
+Fetch = Callable[[Rows], tuple[jax.Array, jax.Array]]
 
 
 class Data(NamedTuple):
@@ -22,21 +32,6 @@ class Data(NamedTuple):
     y: jax.Array | np.ndarray  # uint8 [N]
     split: Split  # of arrays with a leading axis for the seeds
     keys: jax.Array  # [S], of the order of the rows
-
-
-class Resident:
-    """Trains from rows on the device: an epoch is one call."""
-
-    def __init__(self, data: Data, *, rules: Rules, mesh: Mesh):
-        """Copy the rows to each device, once for all seeds."""
-        self.keys = data.keys
-        x, y, split = everywhere(mesh, data[:3])
-        self._data = Data(x, y, split, data.keys)
-        self._run = functools.partial(run, rules=rules, mesh=mesh)
-
-    def run(self, state: State, epoch: int) -> tuple[State, Metrics]:
-        """All seeds one epoch later; ``state`` is used up."""
-        return self._run(state, self._data, np.int32(epoch))
 
 
 @functools.partial(jax.jit, static_argnames=("rules", "mesh"), donate_argnames="state")
@@ -51,10 +46,76 @@ def run(
             return split.scale(x), y
 
         rows = split.train[order(jax.random.fold_in(key, epoch), len(split.train))]
-        state, running = _passes.train(rules, fetch, rows, *_learner.begin(state))
-        scores = _passes.validate(rules, fetch, split.test, state)
+        state, running = train(rules, fetch, rows, *_learner.begin(state))
+        scores = validate(rules, fetch, split.test, state)
         labels = data.y[split.test]
         return _learner.end(rules, state, running, scores, labels, epoch=epoch)
 
     after = over_seeds(of_seed)(state, data.split, data.keys)
     return keep_everywhere(mesh, after)
+
+
+def train(
+    rules: Rules, fetch: Fetch, rows: Rows, state: State, running: Running
+) -> tuple[State, Running]:
+    """Steps on all batches of ``rows``, the last on what remains.
+
+    A batch of one row is left out: BatchNorm would make it zero.
+    """
+
+    def step(carry, batch):
+        (state, running), (x, y) = carry, fetch(batch)
+        return _learner.step(rules, state, running, x, y), None
+
+    carry = state, running
+    batches, rest = _cut(rows, rules.batch_size)
+    if _length(batches):
+        carry, _ = lax.scan(step, carry, batches)
+    if _length(rest) > 1:
+        carry, _ = step(carry, rest)
+    return carry
+
+
+def validate(rules: Rules, fetch: Fetch, rows: Rows, state: State) -> Scores:
+    """The scores of all rows."""
+
+    def score(chunk):
+        x, y = fetch(chunk)
+        return _learner.evaluate(rules, state.network, x, y)
+
+    chunks, rest = _cut(rows, rules.eval_rows)
+    parts = [lax.map(score, chunks)] if _length(chunks) else []
+    if _length(rest):
+        parts.append(jax.tree.map(lambda a: a[None], score(rest)))
+    return Scores(
+        jnp.concatenate([part.margins.reshape(-1) for part in parts]),
+        _learner.total([jnp.sum(part.loss) for part in parts]),
+        _learner.total([jnp.sum(part.saturation) for part in parts]),
+    )
+
+
+def _cut(rows: Rows, size: int) -> tuple[Rows, Rows]:
+    """Pieces ``[k, size, ...]``, and what remains."""
+    whole = _length(rows) // size * size
+    pieces = jax.tree.map(lambda a: a[:whole].reshape(-1, size, *a.shape[1:]), rows)
+    return pieces, jax.tree.map(lambda a: a[whole:], rows)
+
+
+def _length(rows: Rows) -> int:
+    return len(jax.tree.leaves(rows)[0])
+
+
+def over_seeds(of_one: Callable) -> Callable:
+    """``vmap`` over the leading axis of every argument.
+
+    A single seed goes without that axis: XLA:CPU takes twenty times as long to sum
+    ``[1, rows, W]`` over the rows as ``[rows, W]``.
+    """
+
+    def of_all(*arguments):
+        if len(jax.tree.leaves(arguments)[0]) > 1:
+            return jax.vmap(of_one)(*arguments)
+        alone = of_one(*jax.tree.map(lambda a: a[0], arguments))
+        return jax.tree.map(lambda a: a[None], alone)
+
+    return of_all

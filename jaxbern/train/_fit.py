@@ -10,15 +10,13 @@ import jax
 import numpy as np
 
 from jaxbern.data import Dataset
-from jaxbern.train import _progress, _result
-from jaxbern.train._callbacks import Callback
-from jaxbern.train._checks import checked_split
-from jaxbern.train._config import TrainConfig
+from jaxbern.train import _result
+from jaxbern.train._callbacks import Callback, ProgressBar, bar_wanted
+from jaxbern.train._config import TrainConfig, checked_split
 from jaxbern.train._directory import Directory, Nowhere
 from jaxbern.train._engine import engine as choose_engine
-from jaxbern.train._history import History, Training
 from jaxbern.train._interrupt import Interrupts
-from jaxbern.train._result import Result
+from jaxbern.train._result import History, Result, Training
 
 
 def fit(
@@ -78,8 +76,8 @@ def fit(
         )
         training = place.restore(training)
         listeners = [*callbacks, *place.listeners]
-        if _progress.wanted(progress):
-            listeners.append(_progress.ProgressBar())
+        if bar_wanted(progress):
+            listeners.append(ProgressBar())
         if jax.process_index():  # one process speaks for all
             listeners = []
         for listener in listeners:
@@ -94,7 +92,7 @@ def fit(
 
 def _train(config, engine, training, place, listeners) -> Training:
     running = jax.device_get(training.state.stopping).running.any()
-    with Interrupts(place.interruptible) as interrupts:
+    with Interrupts(enabled=place.interruptible) as interrupts:
         while training.epochs < config.epochs and running:
             began = time.perf_counter()
             state, metrics = engine.run(training.state, training.epochs)

@@ -3,35 +3,64 @@
 import signal
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
 class Interrupts:
     """Inside ``with``, the first Ctrl-C only sets ``pending``; the second acts at once.
 
-    Nothing changes where Ctrl-C does nothing, as in the background of a shell, nor outside
+    Nothing changes where a signal is ignored, as in the background of a shell, nor outside
     the main thread, where Python allows no handlers.
     """
 
-    def __init__(self, enabled: bool):
-        """Without ``enabled``, Ctrl-C acts as ever."""
-        self.pending = False
-        self._enabled = enabled
-        self._previous: Any = None
+    def __init__(
+        self,
+        text: str = "this epoch is finished and saved first; again to stop at once",
+        *,
+        enabled: bool = True,
+        signals: Sequence[int] = (signal.SIGINT,),
+        at_once: Callable[[], Any] | None = None,
+        pending: threading.Event | None = None,
+    ):
+        """Choose what is heard, and what is said and done then.
+
+        Args:
+          text: printed to standard error at the first signal.
+          enabled: if not, no signal is changed.
+          signals: those that are heard.
+          at_once: called at the second signal; if None, it acts as before ``with``.
+          pending: the event to set, if not one of its own.
+        """
+        self._text, self._enabled, self._signals = text, enabled, signals
+        self._at_once = at_once
+        self._pending = threading.Event() if pending is None else pending
+        self._previous: dict[int, Any] = {}
+
+    @property
+    def pending(self) -> bool:
+        """Whether a signal came."""
+        return self._pending.is_set()
 
     def __enter__(self) -> "Interrupts":
         is_main = threading.current_thread() is threading.main_thread()
-        ignored = signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None)
-        if self._enabled and is_main and not ignored:
-            self._previous = signal.signal(signal.SIGINT, self._first)
+        for number in self._signals if self._enabled and is_main else ():
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                self._previous[number] = signal.signal(number, self._hear)
         return self
 
     def __exit__(self, *exception) -> None:
-        if self._previous is not None:
-            signal.signal(signal.SIGINT, self._previous)
+        self._restore()
 
-    def _first(self, number, frame) -> None:
-        self.pending = True
-        signal.signal(signal.SIGINT, self._previous)
-        text = "Ctrl-C: this epoch is finished and saved first; again to stop at once"
-        print(f"\n{text}", file=sys.stderr, flush=True)
+    def _restore(self) -> None:
+        for number, previous in self._previous.items():
+            signal.signal(number, previous)
+
+    def _hear(self, number: int, frame) -> None:
+        if self.pending and self._at_once is not None:
+            self._at_once()
+        self._pending.set()
+        if self._at_once is None:
+            self._restore()
+        name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
+        print(f"\n{name}: {self._text}", file=sys.stderr, flush=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxbern as jb
-from jaxbern.train import _progress
+from jaxbern.train import _callbacks
 from tests.train.train_cases import IMPATIENT, changed, events
 
 DATA = events()
@@ -138,8 +138,8 @@ def test_bar_shows_epoch_and_numbers_of_each_seed(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("COLUMNS", "200")
-    assert _progress.wanted(None)
-    bar = _progress.ProgressBar()
+    assert _callbacks.bar_wanted(None)
+    bar = _callbacks.ProgressBar()
     bar.start(SHORT, [])
     for records in EPOCHS:
         bar.epoch(records)
@@ -151,7 +151,7 @@ def test_bar_shows_epoch_and_numbers_of_each_seed(monkeypatch):
 
 
 def test_nothing_is_shown_where_nobody_watches(capfd):
-    assert not _progress.wanted(None)
+    assert not _callbacks.bar_wanted(None)
     jax.devices()  # JAX itself may say something when it starts
     capfd.readouterr()
     jb.train.fit(SHORT, DATA)

@@ -13,7 +13,7 @@ import pytest
 
 import jaxbern as jb
 from jaxbern.train._checkpoint import Checkpoints
-from jaxbern.train._history import History
+from jaxbern.train._result import History
 from tests.train.train_cases import IMPATIENT, assert_same_bits, changed, events
 
 ROOT = Path(__file__).parents[2]

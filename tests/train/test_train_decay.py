@@ -8,7 +8,7 @@ import pytest
 
 import jaxbern as jb
 from jaxbern.train import CheckpointError, NetworkConfig, _engine, _epoch
-from jaxbern.train._checks import checked_split
+from jaxbern.train._config import checked_split
 from tests.train.train_cases import FEATURES, changed, events
 
 DATA = events()
@@ -49,7 +49,7 @@ def test_it_is_that_of_all_parameters_unless_told():
 
 
 def test_another_decay_compiles_nothing():
-    programs = _engine._start, _epoch.run
+    programs = _engine.start, _epoch.run
     after(0.0)
     before = [program._cache_size() for program in programs]
     after(7.0)

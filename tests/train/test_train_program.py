@@ -10,7 +10,7 @@ from jax.profiler import ProfileData
 
 import jaxbern as jb
 from jaxbern.train import _engine, _epoch
-from jaxbern.train._checks import checked_split
+from jaxbern.train._config import checked_split
 from tests.train.train_cases import IMPATIENT, changed, events
 
 DATA = events()

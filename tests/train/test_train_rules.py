@@ -9,8 +9,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import jaxbern as jb
-from jaxbern.train import _engine, _learner, _passes
-from jaxbern.train._checks import checked_split
+from jaxbern.train import _engine, _epoch, _learner
+from jaxbern.train._config import checked_split
 from jaxbern.train._shuffle import order
 from tests.oracles import train_oracle
 from tests.train.train_cases import IMPATIENT, assert_same_bits, changed, events
@@ -57,7 +57,7 @@ def test_a_single_row_that_remains_is_left_out(monkeypatch):
     monkeypatch.setattr(_learner, "step", step)
     for rows in (315, 316, 317):
         piece = jnp.zeros((rows, 3)), jnp.zeros(rows)
-        jax.eval_shape(lambda p: _passes.train(RULES, lambda b: b, p, 0, 0), piece)
+        jax.eval_shape(lambda p: _epoch.train(RULES, lambda b: b, p, 0, 0), piece)
     assert sizes == [63, 63, 63, 2]
 
 
