@@ -22,22 +22,21 @@ from jaxbern.op._operator import bernstein
 class BernsteinAct(nnx.Module):
     """A learnable activation: one Bernstein polynomial per neuron.
 
-        Stands where ``nnx.relu`` stood: input ``[..., features]``, output of the same shape and
-        dtype. Put a normalisation before it, so that most inputs fall in the interval.
+    Stands where ``nnx.relu`` stood: input ``[..., features]``, output of the same shape and
+    dtype. Put a normalisation before it, so that most inputs fall in the interval.
 
-        >>> import jax.numpy as jnp, jaxbern as jb
-        >>> from flax import nnx
-    from flax.errors import TraceContextError
-        >>> act = jb.BernsteinAct(16, degree=9, rngs=nnx.Rngs(0))
-        >>> act(jnp.zeros((32, 16))).shape
-        (32, 16)
+    >>> import jax.numpy as jnp, jaxbern as jb
+    >>> from flax import nnx
+    >>> act = jb.BernsteinAct(16, degree=9, rngs=nnx.Rngs(0))
+    >>> act(jnp.zeros((32, 16))).shape
+    (32, 16)
 
-        How often inputs leave the interval, per neuron, comes with any call and costs
-        nothing when it is not asked for:
+    How often inputs leave the interval, per neuron, comes with any call and costs
+    nothing when it is not asked for:
 
-        >>> y, seen = nnx.capture(act, nnx.Intermediate)(jnp.full((32, 16), 4.0))
-        >>> float(seen["saturation"][0].mean())
-        1.0
+    >>> y, seen = nnx.capture(act, nnx.Intermediate)(jnp.full((32, 16), 4.0))
+    >>> float(seen["saturation"][0].mean())
+    1.0
     """
 
     def __init__(
