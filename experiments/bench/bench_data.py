@@ -9,6 +9,7 @@ busy otherwise the seconds of CPU are the fairer comparison.
 """
 
 import functools
+import hashlib
 import importlib.util
 import json
 import math
@@ -26,10 +27,10 @@ import numpy as np
 import jaxbern as jb
 from experiments.core.timing import best_in_turns
 from experiments.data import uci_text
-from jaxbern.data import _files, _formats
 
 DISTINCT = 50_000  # rows made; the file repeats them
 LOADTXT_ROWS = 20_000
+CACHE = "JAXBERN_CACHE"  # the variable that names the folder of converted rows
 # Imported before the clock starts.
 MODULES = ("pyarrow.csv", "isal.igzip", "platformdirs")
 PANDAS_MODULES = ("pandas", "pyarrow.csv")
@@ -38,18 +39,24 @@ PANDAS_MODULES = ("pandas", "pyarrow.csv")
 def convert(path: str) -> None:
     """To float32 arrays in a new cache, mapped into memory."""
     with tempfile.TemporaryDirectory() as cache:
-        os.environ[_files.CACHE_VARIABLE] = cache
+        os.environ[CACHE] = cache
         jb.data.load(path)
 
 
 def unpack(path: str) -> None:
     """Read the text to its end and forget it."""
-    _formats.unpack(Path(path))
+    from isal import igzip
+
+    buffer = bytearray(1 << 20)
+    with igzip.open(path) if path.endswith(".gz") else open(path, "rb") as text:
+        while text.readinto(buffer):
+            pass
 
 
 def sha256(path: str) -> None:
     """The hash that tells whether there is a converted copy."""
-    _files.file_sha256(Path(path))
+    with open(path, "rb") as file:
+        hashlib.file_digest(file, "sha256")
 
 
 def pandas(path: str) -> None:
@@ -158,7 +165,7 @@ def tables(folder: Path, rows: int, repeats: int) -> None:
         print(f"numpy.loadtxt is extrapolated from {part:.1%} of the rows")
     for path in (packed, plain):
         table(path, measure_all(path, repeats, part), megabytes)
-    os.environ[_files.CACHE_VARIABLE] = str(folder / "cache")
+    os.environ[CACHE] = str(folder / "cache")
     jb.data.load(packed)
     opened = min(measure("open", packed).seconds for _ in range(repeats))
     print(f"\nopening the converted rows: {opened * 1e3:.1f} ms in a new process")

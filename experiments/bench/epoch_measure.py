@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 import jaxbern as jb
 from experiments.core.timing import best_in_turns
 from experiments.sweep import sweep_events as events
-from experiments.sweep.grid import Cell
-from experiments.sweep.plan_command import PUBLISHED_EVENTS
+from experiments.sweep.grid import PUBLISHED_EVENTS, Cell
 from experiments.sweep.presets import COLLIDER
 
 

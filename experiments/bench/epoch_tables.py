@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from experiments.bench.epoch_measure import Measured, Setup
 from experiments.core.tables import Column, Table, build, shape_name
 from experiments.report.grid_groups import RELU, Group, activation_name
-from experiments.sweep.grid import DEGREES, FIXED
-from experiments.sweep.plan_command import PUBLISHED_EVENTS
+from experiments.sweep.grid import DEGREES, FIXED, PUBLISHED_EVENTS
 
 ORDER = (RELU, *(f"bernstein:{n}" for n in DEGREES), *FIXED[1:])  # that of the columns
 

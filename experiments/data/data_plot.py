@@ -13,7 +13,6 @@ import numpy as np
 import jaxbern as jb
 from experiments.core import options
 from jaxbern.data import Dataset
-from jaxbern.data._optional import optional
 
 # Okabe and Ito's palette: told apart with any colour vision. Label: name, colour.
 CLASSES = {1: ("signal", "#0072B2"), 0: ("background", "#D55E00")}
@@ -100,12 +99,11 @@ def report(name: str, published: Dataset, simulated: Dataset, most: int = 5) -> 
 
 def draw(name: str, published: Dataset | None, simulated: Dataset, path: Path) -> None:
     """Write ``path`` with the suffixes ``.png`` and ``.svg``."""
-    optional("matplotlib").use("Agg")
-    plt = optional("matplotlib.pyplot")
+    from matplotlib.figure import Figure
+
     rows = -(-len(PANELS[name]) // COLUMNS)
-    figure, axes = plt.subplots(
-        rows, COLUMNS, figsize=(11, 1.75 * rows + 0.9), layout="constrained"
-    )
+    figure = Figure(figsize=(11, 1.75 * rows + 0.9), layout="constrained")
+    axes = figure.subplots(rows, COLUMNS)
     for axis in axes.flat[len(PANELS[name]) :]:
         axis.axis("off")
     for axis, j in zip(axes.flat, PANELS[name], strict=False):
@@ -120,7 +118,6 @@ def draw(name: str, published: Dataset | None, simulated: Dataset, path: Path) -
     )
     for suffix in (".png", ".svg"):
         figure.savefig(path.with_suffix(suffix), dpi=130)
-    plt.close(figure)
 
 
 def panel(axis, j: int, published: Dataset | None, simulated: Dataset) -> None:

@@ -8,8 +8,7 @@ from experiments.report.grid_groups import GROUPS, Group, activation_name, shape
 from experiments.report.trained_models import diverged
 from experiments.sweep.cell_record import CellResult
 from experiments.sweep.cell_store import Reading
-from experiments.sweep.grid import ACTIVATIONS, Cell, paper
-from jaxbern.data._published import SETS
+from experiments.sweep.grid import ACTIVATIONS, PUBLISHED_EVENTS, Cell, paper
 from jaxbern.train import TrainConfig
 
 SIMULATED = "collider"
@@ -36,7 +35,7 @@ class Source:
     @property
     def published_events(self) -> int:
         """How many the paper trained on and validated with."""
-        return SETS[self.dataset].rows
+        return PUBLISHED_EVENTS[self.dataset]
 
 
 def sources(results: Iterable[CellResult]) -> list[Source]:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from experiments.report.grid_groups import activation_order
-from jaxbern.data._optional import optional
 
 INK, FAINT = "#23272e", "#9aa1ab"
 # Red tones for fixed activations, blue tones for DBN, dark to light and light to dark.
@@ -70,9 +69,12 @@ def figure(
     Margins are given in inches, not found: that takes half of the time of drawing, and
     figures of one kind have their axes at the same place. The right one is for the legend.
     """
+    import matplotlib
+    from matplotlib.figure import Figure
+
     width, height = size
-    with optional("matplotlib").rc_context(STYLE):
-        drawn = optional("matplotlib.figure").Figure(figsize=size)
+    with matplotlib.rc_context(STYLE):
+        drawn = Figure(figsize=size)
         axes = drawn.subplots(*shape, squeeze=False)
         drawn.subplots_adjust(
             left=0.65 / width,
@@ -86,7 +88,8 @@ def figure(
 
 def logarithmic(axis: Any) -> None:
     """A logarithmic x axis with labels such as 10k and 1M."""
-    ticker = optional("matplotlib.ticker")
+    from matplotlib import ticker
+
     axis.set_xscale("log")
     axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))
     axis.tick_params(axis="x", which="both", length=3.5, pad=3.5)
@@ -100,7 +103,9 @@ def logarithmic(axis: Any) -> None:
 
 def save(drawn: Any, path: Path) -> str:
     """Write ``path`` with the suffixes .png and .svg; returns the SVG for the page."""
-    with optional("matplotlib").rc_context(STYLE):
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
         drawn.savefig(path.with_suffix(".png"), dpi=130)
         text = io.StringIO()
         drawn.savefig(text, format="svg", metadata={"Date": None})

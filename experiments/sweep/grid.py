@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from jaxbern.train import NetworkConfig
 
 FEATURES = {"higgs": 28, "susy": 18}
+PUBLISHED_EVENTS = {"higgs": 11_000_000, "susy": 5_000_000}
 FIXED = ("relu", "leaky_relu", "selu", "gelu")
 DEGREES = (3, 9, 15, 25)
 ACTIVATIONS = (*FIXED, *(f"bernstein:{degree}" for degree in DEGREES))

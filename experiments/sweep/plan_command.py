@@ -22,7 +22,6 @@ for each cell; narrow the sweep down to what you want to know.
   python -m experiments plan --preset paper --card a30 --dataset higgs --depth 150 \\
       --width 256 --activation relu,bernstein:25
 """
-PUBLISHED_EVENTS = {"higgs": 11_000_000, "susy": 5_000_000}  # events, in full
 
 
 def main(argv: list[str]) -> int:
@@ -118,6 +117,7 @@ def _count(sweep, dataset: str) -> int:
     """How many events there would be, without fetching any."""
     import jaxbern as jb
     from experiments.sweep import sweep_events as events
+    from experiments.sweep.grid import PUBLISHED_EVENTS
     from experiments.sweep.presets import COLLIDER, PUBLISHED
 
     source, rows = sweep.where

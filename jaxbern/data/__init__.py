@@ -11,6 +11,11 @@ from types import ModuleType
 
 from jaxbern.data._dataset import Dataset as Dataset
 from jaxbern.data._errors import DataError as DataError
+from jaxbern.data._inventory import DataCopy as DataCopy
+from jaxbern.data._inventory import DataFile as DataFile
+from jaxbern.data._inventory import cache_folder as cache_folder
+from jaxbern.data._inventory import fingerprint as fingerprint
+from jaxbern.data._inventory import inventory as inventory
 from jaxbern.data._load import higgs as higgs
 from jaxbern.data._load import load as load
 from jaxbern.data._load import susy as susy

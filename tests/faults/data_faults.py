@@ -18,8 +18,7 @@ import numpy as np
 
 import jaxbern as jb
 from experiments.data import uci_text
-from experiments.data.data_info import fingerprint
-from jaxbern.data import _converted
+from jaxbern.data import _converted, fingerprint
 from jaxbern.data._files import CACHE_VARIABLE
 
 ROWS = 300

@@ -12,8 +12,7 @@ import pytest
 
 import jaxbern as jb
 from experiments.data import uci_text
-from experiments.data.data_info import fingerprint
-from jaxbern.data import _converted, _files
+from jaxbern.data import _converted, _files, fingerprint
 from tests.faults import data_faults
 
 EXPECTED = {

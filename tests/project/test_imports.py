@@ -64,7 +64,7 @@ PARTS = {
         "experiments experiments.*",
         "certify comparison core data kernels optim pictures plot train triton",
         "jax numpy flax optax jaxlib scipy",
-        "jinja2 matplotlib pandas pyarrow ray rich torch",
+        "isal jinja2 matplotlib pandas pyarrow ray rich torch",
     ),
 }  # fmt: skip
 # A cycle through a function is no error of Python's. These are meant: what is on the
