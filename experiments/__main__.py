@@ -4,8 +4,11 @@ An experiment is a module with ``main(argv) -> int | None``, imported only when 
 run, so that asking for help costs nothing.
 """
 
+import contextlib
 import difflib
+import errno
 import importlib
+import os
 import sys
 
 # name: (module, what it does)
@@ -92,7 +95,20 @@ def main(argv: list[str] | None = None) -> int:
             hint = f": it is {RENAMED[name]} now"
         print(f"no experiment is called {name!r}{hint}\n\n{usage()}", file=sys.stderr)
         return 2
-    return importlib.import_module(EXPERIMENTS[name][0]).main(rest) or 0
+    try:
+        status = importlib.import_module(EXPERIMENTS[name][0]).main(rest) or 0
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output wants no more, as head -1
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
+    except OSError as problem:
+        print(f"{name}: {problem}", file=sys.stderr)
+        return 3 if problem.errno in (errno.ENOSPC, errno.EDQUOT) else 1
+    return status
 
 
 if __name__ == "__main__":

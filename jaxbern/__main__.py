@@ -1,5 +1,7 @@
 """``python -m jaxbern doctor``: is everything in order on this machine?"""
 
+import contextlib
+import os
 import sys
 
 USAGE = """usage: python -m jaxbern doctor
@@ -21,7 +23,17 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     from jaxbern.doctor import _doctor
 
-    return _doctor.run()
+    try:
+        status = _doctor.run()
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output wants no more, as head -1
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
+    return status
 
 
 if __name__ == "__main__":

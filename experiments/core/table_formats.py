@@ -1,7 +1,9 @@
 """Tables as Markdown, CSV and LaTeX, the same bytes for the same numbers."""
 
 import csv
+import html
 import io
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -32,6 +34,16 @@ def markdown(table: Table, *, trained_only: bool = False) -> str:
     if left:
         parts += [f"{left} architectures of the paper are not trained yet.", ""]
     return "\n".join(parts)
+
+
+def escaped(text: str) -> str:
+    r"""A text from elsewhere in one line of Markdown, none of it markup.
+
+    >>> escaped("a_b <i>\n# c")
+    'a\\_b &lt;i&gt; \\# c'
+    """
+    line = html.escape(" ".join(text.split()), quote=False)
+    return re.sub(r"([\\`*_\[\]{}#|!~])", r"\\\1", line)
 
 
 def _pipes(entries) -> str:

@@ -91,21 +91,27 @@ def markdown(made: Contents) -> str:
         for figure in made.figures
     ]
     lines += ["## What is missing", ""]
-    lines += [f"- {line}" for line in provenance.missing_lines(made.reading)]
+    lines += [
+        f"- {table_formats.escaped(line)}"
+        for line in provenance.missing_lines(made.reading)
+    ]
     lines += ["", "## Where the numbers come from", ""]
     lines += [
-        f"- {source.dataset.upper()}: {source.cells} cells, {source.source}, "
-        f"{source.events:,} events, fingerprint {source.fingerprint}; "
-        f"{provenance.rules_text(source)}"
+        f"- {source.dataset.upper()}: {source.cells} cells, "
+        f"{table_formats.escaped(source.source)}, {source.events:,} events, fingerprint "
+        f"{table_formats.escaped(source.fingerprint)}; {provenance.rules_text(source)}"
         for source in provenance.sources(made.reading.results)
     ]
     machines = provenance.environments(made.reading.results)
-    lines += [f"- {name}: {', '.join(values)}" for name, values in machines.items()]
+    lines += [
+        "- " + table_formats.escaped(f"{name}: {', '.join(values)}")
+        for name, values in machines.items()
+    ]
     return "\n".join(lines) + "\n"
 
 
 def _write(path: Path, content: str) -> None:
-    path.write_text(content, encoding="utf-8")
+    path.write_text(content, encoding="utf-8", errors="backslashreplace")
 
 
 def _write_models(results: list[CellResult], path: Path) -> None:

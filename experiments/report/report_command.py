@@ -1,6 +1,7 @@
 """``python -m experiments report``: the paper's tables and figures from a store."""
 
 import argparse
+import errno
 import sys
 from pathlib import Path
 
@@ -18,7 +19,10 @@ tables/ as Markdown, CSV and LaTeX, and figures/ as PNG and SVG.
 
 
 def main(argv: list[str]) -> int:
-    """Make a report; returns the exit status: 1 if there is nothing to report."""
+    """Make a report; returns the exit status.
+
+    1: there is nothing to report, or no place to write to. 3: the disk is full.
+    """
     options = parser().parse_args(argv)
     from experiments.report import report_build
 
@@ -29,6 +33,9 @@ def main(argv: list[str]) -> int:
     except (FileNotFoundError, ValueError) as problem:
         print(problem, file=sys.stderr)
         return 1
+    except OSError as problem:
+        print(f"cannot write a report to {options.out}: {problem}", file=sys.stderr)
+        return 3 if problem.errno in (errno.ENOSPC, errno.EDQUOT) else 1
     for line in report_build.verdict_lines(options.store):
         print(line)
     print(f"wrote {page}")

@@ -26,6 +26,16 @@ from experiments.sweep.grid import Cell
 FORMAT = 1
 CELL, HISTORY, SUMMARY = "cell.json", "history.jsonl", "summary.json"
 MANIFEST = "manifest.json"
+REASONS = ("finished", "early", "nonfinite")
+_ABOUT = {
+    "source": str,
+    "events": int,
+    "fingerprint": str,
+    "config": dict,
+    "environment": dict,
+}
+# Options of the training that are shown with digits grouped, or computed with.
+_NUMBERS = ("epochs", "batch_size", "learning_rate", "stop_patience", "test_fraction")
 COLUMNS = (
     "train_loss",
     "validation_loss",
@@ -132,6 +142,7 @@ def check(result: CellResult) -> None:
             raise ValueError(
                 f"{result.cell.name}: the columns of seed {seed} must be of one length"
             )
+    _check_about(result)
     for seed, stop in result.stops.items():
         names = {field.name for field in dataclasses.fields(jb.train.Stop)}
         if set(stop) != names:
@@ -139,6 +150,30 @@ def check(result: CellResult) -> None:
                 f"{result.cell.name}: the stop of seed {seed} must have {sorted(names)}, "
                 f"got {sorted(stop)}"
             )
+        whole = isinstance(stop["epoch"], int) and isinstance(stop["step"], int | None)
+        if stop["reason"] not in REASONS or not whole:
+            raise ValueError(
+                f"{result.cell.name}: the stop of seed {seed} must have a reason of "
+                f"{', '.join(REASONS)}, an epoch and a step, got {stop}"
+            )
+
+
+def _check_about(result: CellResult) -> None:
+    """What a report computes with or sorts by, as far as it is there."""
+    about = result.about
+    if not isinstance(about, dict):
+        raise ValueError(f"about must be a dictionary, got {about!r}")
+    for name, kind in _ABOUT.items():
+        if not isinstance(about.get(name, kind()), kind):
+            raise ValueError(
+                f"about.{name} must be of the type {kind.__name__}, got {about[name]!r}"
+            )
+    if about.get("events", 0) < 0:
+        raise ValueError(f"about.events must not be negative, got {about['events']}")
+    for name, value in about.get("config", {}).items():
+        number = isinstance(value, int | float) and math.isfinite(value)
+        if name in _NUMBERS and not number:
+            raise ValueError(f"about.config.{name} must be a number, got {value!r}")
 
 
 def summary(result: CellResult) -> dict[str, Any]:

@@ -70,27 +70,26 @@ def read(root: Path, *, thorough: bool = False) -> Reading:
     """
     root = Path(root)
     if not root.is_dir():
-        raise FileNotFoundError(
-            f"there is no store {root}; python -m experiments sweep makes one"
-        )
+        wrong = f"{root} is a file" if root.exists() else f"there is no store {root}"
+        raise FileNotFoundError(f"{wrong}; python -m experiments sweep makes a store")
     results, damaged = [], []
     for name in _names(root / CELLS):
         try:
             results.append(cell_record.read(root / CELLS / name, thorough=thorough))
         except cell_record.Damaged as problem:
-            damaged.append(Unfinished(name, str(problem)))
+            damaged.append(Unfinished(printable(name), printable(str(problem))))
     results.sort(key=lambda result: result.cell)
     seen = {*(result.cell.name for result in results), *(name for name, _ in damaged)}
     failed = [
-        Unfinished(path.stem, _failure(path))
+        Unfinished(name, printable(_failure(path)))
         for path in sorted((root / FAILED).glob("*.json"))
-        if path.stem not in seen
+        if (name := printable(path.stem)) not in seen
     ]
     seen |= {name for name, _ in failed}
     running = [
-        Unfinished(name, cell_claims.describe(root / RUNNING / name))
+        Unfinished(shown, cell_claims.describe(root / RUNNING / name))
         for name in _names(root / RUNNING)
-        if name not in seen
+        if (shown := printable(name)) not in seen
     ]
     seen |= {name for name, _ in running}
     missing = [
@@ -197,8 +196,19 @@ def asked(root: Path) -> list[str]:
     names: set[str] = set()
     for path in (root / SWEEPS).glob("*.json"):
         with contextlib.suppress(ValueError, KeyError, TypeError, OSError):
-            names |= set(json.loads(path.read_text())["cells"])
+            cells = json.loads(path.read_text())["cells"]
+            if isinstance(cells, list):
+                names |= {printable(name) for name in cells if isinstance(name, str)}
     return sorted(names)
+
+
+def printable(text: str) -> str:
+    r"""A text that every encoding has; a name of a file can be any bytes.
+
+    >>> printable(os.fsdecode(b"caf\xe9"))
+    'caf\\udce9'
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _rename(new: Path, place: Path) -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,6 +43,26 @@ class Cell:
     depth: int
     width: int
     activation: str
+
+    def __post_init__(self):
+        """Refuse what names no cell: files can say anything."""
+        if self.dataset not in FEATURES:
+            raise ValueError(
+                f"dataset must be one of {', '.join(FEATURES)}, got {self.dataset!r}"
+            )
+        if not isinstance(self.residual, bool):
+            raise ValueError(f"residual must be true or false, got {self.residual!r}")
+        for name in ("depth", "width"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} must be an int of at least 1, got {value!r}")
+        if self.activation not in FIXED and not re.fullmatch(
+            "bernstein:(100|[0-9]{1,2})", str(self.activation)
+        ):
+            raise ValueError(
+                f"activation must be one of {', '.join(FIXED)} or bernstein:N for a degree N "
+                f"up to 100, got {self.activation!r}"
+            )
 
     @property
     def degree(self) -> int | None:

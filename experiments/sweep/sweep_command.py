@@ -131,6 +131,9 @@ def _run(options: argparse.Namespace, argv: list[str]) -> int:
     except (OtherSettings, jb.data.DataError, ImportError, ValueError) as problem:
         print(problem, file=sys.stderr)
         return 2
+    except OSError as problem:
+        print(f"cannot sweep into {options.store}: {problem}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print(f"Stopped. To go on, write\n  {_again(argv)}", file=sys.stderr)
         return 130

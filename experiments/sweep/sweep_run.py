@@ -103,6 +103,7 @@ class Sweep:
         return {name: sweep_events.load(name, *self.where) for name in datasets}
 
 
+_FEWEST = 8  # training rows: some of each class, and batches of two or more
 _ANY = jb.train.NetworkConfig(1, 1, 1)
 
 
@@ -218,6 +219,11 @@ def _check_sizes(
     """Refuse what every cell would fail with, before there is a store."""
     for each in loaded.values():
         rows = int(len(each.data) * (1 - config.test_fraction))
+        if rows < _FEWEST:
+            raise ValueError(
+                f"a sweep needs at least {_FEWEST} training rows, and {len(each.data):,} "
+                f"events of {each.source} leave {rows}; write --rows 1000"
+            )
         if config.batch_size > rows:
             raise ValueError(
                 f"batch_size must be at most {rows:,}, the training rows of "
