@@ -18,7 +18,7 @@ _CHILD = """
 import sys
 from pathlib import Path
 sys.modules["jax"] = None
-from experiments.sweep import claims
+from experiments.sweep import cell_claims as claims
 claim = claims.take(Path(sys.argv[1]))
 print("none" if claim is None else claim.number, flush=True)
 sys.stdin.read()
