@@ -58,8 +58,12 @@ class PlateauRule:
 
     @property
     def worst(self) -> float:
-        """What every number beats."""
-        return -math.inf if self.mode == "max" else math.inf
+        """What every metric beats; finite, also times ``1 + threshold``.
+
+        Infinity would stop programs under ``jax_debug_infs``.
+        """
+        most = float(np.finfo(np.float32).max) / 4
+        return -most if self.mode == "max" else most
 
     def is_better(self, metric: jax.Array, best: jax.Array) -> jax.Array:
         """Whether a metric beats the best by more than the threshold."""

@@ -1,8 +1,9 @@
 """Kernels of the Bernstein operator: one contract, several implementations.
 
-This directory is installed as ``jaxbern.kernels`` and imports nothing else of
-jaxbern. ``primitives`` holds the JAX primitives with their derivative and batching
-rules, ``xla`` the implementation that runs everywhere.
+This directory is installed as ``jaxbern.kernels`` and imports nothing else of jaxbern.
+Start with ``gradient``: the operator and its gradient. ``primitives`` makes them work
+under every transform, ``taylor`` in Taylor mode; ``lowering`` and ``partition`` bring a call
+to the ``backends``, of which ``xla`` runs everywhere.
 """
 
 if __name__ != "jaxbern.kernels":
@@ -12,3 +13,7 @@ if __name__ != "jaxbern.kernels":
         f"this package is `jaxbern.kernels`, not `{__name__}`: "
         "install the repository (`pip install -e .`) and `import jaxbern.kernels`"
     )
+
+# With these come the rules by which JAX differentiates the operator.
+from jaxbern.kernels import gradient as gradient
+from jaxbern.kernels import taylor as taylor

@@ -1,7 +1,13 @@
 """The formulas that every implementation shares, written once in ``jax.numpy``.
 
 With ``t = (x - l) / (u - l)`` and ``s = (u - x) / (u - l)`` the basis polynomials are
-``b_{n,k}(x) = C(n,k) t^k s^(n-k)``. The coefficient index ``k`` is always the leading axis.
+``b_{n,k}(x) = C(n,k) t^k s^(n-k)``. Outside ``[l, u]`` the polynomial continues as its end
+value (``CLAMP``) or as its tangent at the end (``LINEAR``).
+
+``coeffs`` is ``[n+1, *C]``. ``interval`` is ``[2, *I]``, the ends ``l`` and ``u``, or
+``[3, *I]``: then the third row, the centre, is subtracted from ``x`` first, and the ends are
+relative to it. ``[mean - 3 std, mean + 3 std]`` written as ends loses what ``std`` has
+beyond the last bit of ``mean``; written as ``(-3 std, 3 std, mean)`` it loses nothing.
 """
 
 import math
@@ -11,16 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
 
+CLAMP = "clamp"
+LINEAR = "linear"
+
 
 def binomials(degree: int, dtype: DTypeLike) -> np.ndarray:
     """``C(degree, k)`` for all k, each rounded once."""
     exact = [math.comb(degree, k) for k in range(degree + 1)]
     return np.array(exact, dtype=np.float64).astype(dtype)
-
-
-def halved_binomials(degree: int, dtype: DTypeLike) -> np.ndarray:
-    """``C(degree, k) / 2^degree``: what :func:`terms` leaves out, at most one."""
-    return np.ldexp(binomials(degree, np.float64), -degree).astype(dtype)
 
 
 def along_leading(weights: np.ndarray, ndim: int) -> np.ndarray:
@@ -37,115 +41,146 @@ def power(base: jax.Array, exponent: int) -> jax.Array:
     return squared * base if odd else squared
 
 
-def derivative(coeffs: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:
-    """Coefficients of the derivative: ``n / (u - l) * (c_{k+1} - c_k)``."""
-    degree = coeffs.shape[0] - 1
-    if degree == 0:
-        return jnp.zeros_like(coeffs)
-    return (coeffs[1:] - coeffs[:-1]) * (degree / (upper - lower))[None]
-
-
-def relative_move(
-    x: jax.Array,
-    lower: jax.Array,
-    upper: jax.Array,
-    dx: jax.Array,
-    dlower: jax.Array,
-    dupper: jax.Array,
-) -> jax.Array:
-    """The tangent of ``x`` relative to its interval: ``dx - s dl - t du``.
-
-    ``B`` depends on ``x``, ``l`` and ``u`` only through ``t``, so moving an end of the interval
-    is moving ``x`` the other way, in proportion.
-    """
-    t, s = _position(x, lower, upper)
-    return (dx.astype(t.dtype) - s * dlower - t * dupper).astype(x.dtype)
-
-
-def interval_cotangent(
-    coeffs: jax.Array,
-    moments: jax.Array,
-    below: jax.Array,
-    above: jax.Array,
-    lower: jax.Array,
-    upper: jax.Array,
-) -> tuple[jax.Array, jax.Array]:
-    """Gradients in ``lower`` and ``upper`` from sums that the one in ``coeffs`` needs anyway.
-
-    They are ``-sum s dx`` and ``-sum t dx`` with ``dx = dy B'``. Now ``t b_{n-1,k}`` is
-    ``(k+1)/n b_{n,k+1}`` and ``s b_{n-1,k}`` is ``(n-k)/n b_{n,k}``: both are sums of moments,
-
-        sum t dx = sum_k k (c_k - c_{k-1}) m_k / (u-l),
-        sum s dx = sum_k (n-k) (c_{k+1} - c_k) m_k / (u-l),
-
-    where ``m_k`` leaves out what lies outside. That has only ``b_0`` or ``b_n``: ``below`` and
-    ``above``, the sums of ``dy`` there, are taken from ``m_0`` and ``m_n``. Everything has the
-    leading axis k and then the shape of ``moments[0]``, or broadcasts to it.
-    """
-    degree = len(moments) - 1
-    steps = derivative(coeffs, lower, upper)
-    if degree == 0:
-        return jnp.zeros_like(lower), jnp.zeros_like(upper)
-    rising = along_leading(np.arange(1, degree + 1, dtype=lower.dtype), moments.ndim)
-    rising /= degree
-    inside_n = jnp.concatenate([moments[1:-1], (moments[-1] - above)[None]])
-    inside_0 = jnp.concatenate([(moments[0] - below)[None], moments[1:-1]])
-    dupper = -jnp.sum(rising * steps * inside_n, axis=0)
-    dlower = -jnp.sum(rising[::-1] * steps * inside_0, axis=0)
-    return sum_to(dlower, lower.shape), sum_to(dupper, upper.shape)
-
-
-def _position(x, lower, upper) -> tuple[jax.Array, jax.Array]:
-    """``t`` and ``s`` of the clamped ``x``."""
-    z = jnp.clip(x.astype(lower.dtype), lower, upper)
-    inverse = 1 / (upper - lower)
-    return (z - lower) * inverse, (upper - z) * inverse
-
-
 def sum_to(values: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     """Sum over the axes where ``shape``, of the same rank, is 1 and ``values`` is not."""
     axes = tuple(i for i, n in enumerate(shape) if n != values.shape[i])
     return jnp.sum(values, axis=axes, keepdims=True) if axes else values
 
 
-def outside(
-    x: jax.Array, dy: jax.Array, lower: jax.Array, upper: jax.Array
-) -> list[jax.Array]:
-    """``dy`` where ``x`` is below the interval, and where it is above; else zero."""
-    x, dy = x.astype(lower.dtype), dy.astype(lower.dtype)
-    nothing = jnp.zeros_like(dy)
-    return [jnp.where(x < lower, dy, nothing), jnp.where(x > upper, dy, nothing)]
+def shifted(x: jax.Array, interval: jax.Array) -> jax.Array:
+    """``x`` in the dtype of the arithmetic, relative to the centre if there is one."""
+    wide = x.astype(interval.dtype)
+    return wide - interval[2] if len(interval) == 3 else wide
 
 
-def terms(
-    x: jax.Array,
-    dy: jax.Array,
-    lower: jax.Array,
-    upper: jax.Array,
-    degree: int,
-    first: int,
-    last: int,
-) -> list[jax.Array]:
-    """``dy * (2t)^k * (2s)^(n-k)`` for ``first <= k < last``: two products each.
+def derivative(coeffs: jax.Array, interval: jax.Array) -> jax.Array:
+    """Coefficients of the derivative: ``n / (u - l) * (c_{k+1} - c_k)``."""
+    degree = len(coeffs) - 1
+    if degree == 0:
+        return jnp.zeros_like(coeffs)
+    return (coeffs[1:] - coeffs[:-1]) * (degree / (interval[1] - interval[0]))[None]
 
-    Doubled, because ``2t + 2s = 2`` keeps the powers near one where the plain ones
-    underflow; :func:`halved_binomials` takes the factor back, exactly.
+
+def where_moving(
+    x: jax.Array, interval: jax.Array, values: jax.Array, outside: str
+) -> jax.Array:
+    """``values`` where the activation follows ``x``: not beyond the ends if clamped.
+
+    At an end point the slope from inside holds, and NaN comes through.
     """
-    z = jnp.clip(x.astype(lower.dtype), lower, upper)
-    double = 2 / (upper - lower)
-    t, s = (z - lower) * double, (upper - z) * double
-    shared = dy.astype(lower.dtype)
-    if first:
-        shared = shared * power(t, first)
-    if last <= degree:
-        shared = shared * power(s, degree + 1 - last)
-    if last - first == 1:
-        return [shared]
-    values = [shared]
-    for _ in range(last - first - 1):
-        values.append(values[-1] * t)
-    tail = s
-    for k in range(last - first - 2, -1, -1):
-        values[k] = values[k] * tail
-        tail = tail * s
-    return values
+    if outside == LINEAR:
+        return values
+    v = shifted(x, interval)
+    beyond = (v < interval[0]) | (v > interval[1])
+    return jnp.where(beyond, jnp.zeros_like(values), values)
+
+
+def relative_move(
+    x: jax.Array,
+    interval: jax.Array,
+    dx: jax.Array,
+    dinterval: jax.Array,
+    outside: str,
+) -> jax.Array:
+    """The tangent of ``x`` relative to its interval: ``dx - s dl - t du - dcentre``.
+
+    The activation depends on ``x``, ``l`` and ``u`` only through ``t``, so moving an end of
+    the interval is moving ``x`` the other way, in proportion.
+    """
+    lower, upper = interval[0], interval[1]
+    v = shifted(x, interval)
+    if outside == CLAMP:
+        v = jnp.clip(v, lower, upper)
+    inverse = 1 / (upper - lower)
+    t, s = (v - lower) * inverse, (upper - v) * inverse
+    moved = dx.astype(v.dtype) - s * dinterval[0] - t * dinterval[1]
+    if len(interval) == 3:
+        moved = moved - dinterval[2]
+    return moved.astype(x.dtype)
+
+
+def beyond(
+    x: jax.Array, dy: jax.Array, interval: jax.Array, outside: str
+) -> list[jax.Array]:
+    """What gradients need from below the interval, and from above; zero elsewhere.
+
+    ``dy`` if clamped, to take it out of sums that hold inside only; if linear
+    ``dy (x - end)``, by which the end's slope enters the value.
+    """
+    v, dy = shifted(x, interval), dy.astype(interval.dtype)
+    if outside == LINEAR:
+        low, high = jnp.minimum(v - interval[0], 0), jnp.maximum(v - interval[1], 0)
+        return [dy * low, dy * high]
+    nothing = jnp.zeros_like(dy)
+    below, above = v < interval[0], v > interval[1]
+    return [jnp.where(below, dy, nothing), jnp.where(above, dy, nothing)]
+
+
+def gradients(
+    sums: jax.Array,
+    shape: tuple[int, ...],
+    interval: jax.Array,
+    outside: str,
+    coeffs: jax.Array | None = None,
+    *,
+    summed_dx: bool = False,
+) -> tuple[jax.Array, ...]:
+    """Gradients in the coefficients and, given ``coeffs``, in the interval.
+
+    ``sums`` are the moments ``m_k = sum dy b_{n,k}(z)``, where ``z`` is the clamped ``x``, and
+    behind them, if linear or if ``coeffs`` are given, the sums of :func:`beyond`, or with
+    ``summed_dx`` ``sum s dx`` and ``sum t dx``. They are ``[n+1 or n+3, *J]``, kept apart along
+    every axis on which anything varies; ``shape`` is that of the coefficients.
+    """
+    degree = shape[0] - 1
+    moments, ends = sums[: degree + 1], sums[degree + 1 :]
+    dcoeffs = moments
+    if outside == LINEAR and degree:
+        # Below, the value is c_0 + n (c_1 - c_0) (x - l) / (u - l); above likewise.
+        below, above = ends * (degree / (interval[1] - interval[0]))[None]
+        dcoeffs = dcoeffs + _spread([-below, below], 0, degree - 1)
+        dcoeffs = dcoeffs + _spread([-above, above], degree - 1, 0)
+    dcoeffs = sum_to(dcoeffs, shape)
+    if coeffs is None:
+        return (dcoeffs,)
+    if degree == 0:
+        return dcoeffs, jnp.zeros_like(interval)
+    if not summed_dx:
+        ends = _sums_of_dx(moments, ends, coeffs, interval, outside)
+    # The centre moves both ends together.
+    rows = [*ends, ends[0] + ends[1]][: len(interval)]
+    return dcoeffs, sum_to(-jnp.stack(rows), interval.shape)
+
+
+def _spread(pair: list[jax.Array], before: int, after: int) -> jax.Array:
+    padding = [(before, after)] + [(0, 0)] * pair[0].ndim
+    return jnp.pad(jnp.stack(pair), padding)
+
+
+def _sums_of_dx(moments, ends, coeffs, interval, outside):
+    """``sum s dx`` and ``sum t dx``, where ``dx = dy B'``, from the moments.
+
+    ``t b_{n-1,k}`` is ``(k+1)/n b_{n,k+1}`` and ``s b_{n-1,k}`` is ``(n-k)/n b_{n,k}``, hence
+
+        sum t dx = sum_k k (c_k - c_{k-1}) m_k / (u-l),
+        sum s dx = sum_k (n-k) (c_{k+1} - c_k) m_k / (u-l)
+
+    over what lies inside. Outside there is only ``b_0`` or ``b_n``. If clamped, nothing
+    there depends on the interval: those sums of ``dy`` are taken from ``m_0`` and ``m_n``.
+    If linear, ``t`` and ``s`` go on beyond 0 and 1.
+    """
+    degree, (below, above) = len(moments) - 1, ends
+    steps = derivative(coeffs, interval)
+    rising = np.arange(1, degree + 1, dtype=interval.dtype) / degree
+    rising = along_leading(rising.astype(interval.dtype), moments.ndim)
+    first, last = moments[0] - below, moments[-1] - above
+    if outside == LINEAR:
+        below, above = ends / (interval[1] - interval[0])[None]
+        first, last = moments[0] - below, moments[-1] + above
+    of_s = jnp.concatenate([first[None], moments[1:-1]])
+    of_t = jnp.concatenate([moments[1:-1], last[None]])
+    of_s = jnp.sum(rising[::-1] * steps * of_s, axis=0)
+    of_t = jnp.sum(rising * steps * of_t, axis=0)
+    if outside == LINEAR:
+        of_s, of_t = of_s - steps[-1] * above, of_t + steps[0] * below
+    return of_s, of_t

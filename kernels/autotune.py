@@ -9,6 +9,8 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from jaxbern.kernels import backends, config, tuned
+from jaxbern.kernels.algebra import CLAMP
+from jaxbern.kernels.backend import Backend
 from jaxbern.kernels.launch import Launch
 
 
@@ -33,7 +35,9 @@ def autotune(
     Returns:
       The configuration of each kernel, by name.
     """
-    backends.choose(implementation, _platform(), jnp.dtype(jnp.float32), degree)
+    platform = backends.platform_of(jax.devices()[0])
+    arithmetic = jnp.dtype(jnp.float32)
+    backend = backends.choose(implementation, platform, arithmetic, degree).backend
     device = jax.devices()[0].device_kind
     sizes = (groups, rows, width)
     kernels = {
@@ -45,7 +49,7 @@ def autotune(
     for name, (make, default) in kernels.items():
         seconds = {}
         for launch in neighbours(default):
-            step = jax.jit(make(implementation, launch))
+            step = jax.jit(make(backend, launch))
             try:
                 seconds[launch] = _time(step, args, repeats)
             except jax.errors.JaxRuntimeError as error:  # does not fit on this card
@@ -73,32 +77,22 @@ def neighbours(launch: Launch) -> Iterator[Launch]:
                     yield other
 
 
-def _platform() -> str:
-    platform = jax.devices()[0].platform
-    return "cuda" if platform == "gpu" else platform
-
-
 def _arguments(sizes, degree, dtype):
     groups, _, width = sizes
     keys = jax.random.split(jax.random.key(0), 3)
     x, dy = (jax.random.normal(key, sizes, dtype) for key in keys[:2])
     coeffs = jax.random.normal(keys[2], (degree + 1, groups, 1, width))
-    lower = jnp.full((1, 1, 1), -3.0, jnp.float32)
-    return x, coeffs, lower, -lower, dy
+    interval = jnp.array([-3.0, 3.0], jnp.float32).reshape(2, 1, 1, 1)
+    return x, coeffs, interval, dy
 
 
-def _forward(implementation, launch):
-    run = functools.partial(_backend(implementation, "evaluate"), launch=launch)
-    return lambda x, coeffs, lower, upper, dy: run(x, coeffs, lower, upper)
+def _forward(backend: Backend, launch: Launch) -> Callable:
+    run = functools.partial(backend.evaluate, outside=CLAMP, launch=launch)
+    return lambda x, coeffs, interval, dy: run(x, coeffs, interval)
 
 
-def _gradient(implementation, launch):
-    return functools.partial(_backend(implementation, "vjp"), launch=launch)
-
-
-def _backend(implementation, function):
-    got = backends.get(implementation, _platform(), jnp.dtype(jnp.float32), 1)
-    return getattr(got, function)
+def _gradient(backend: Backend, launch: Launch) -> Callable:
+    return functools.partial(backend.vjp, outside=CLAMP, launch=launch)
 
 
 def _time(step, args, repeats) -> float:

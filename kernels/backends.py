@@ -5,42 +5,39 @@ the program is compiled for decides, at lowering time, so a program exported for
 another platform gets that platform's choice.
 """
 
-import functools
-import importlib.util
-from collections.abc import Callable
+import importlib
 from dataclasses import dataclass
 
 import jax
-import numpy as np
 
-from jaxbern.kernels import xla
+from jaxbern.kernels.backend import Backend, kernel_obstacle
+from jaxbern.kernels.xla import xla_backend
 
 AUTO = "auto"
-NAMES = ("xla", "pallas", "triton")
+# Every implementation, in the order in which they are preferred: to add one is to add a
+# line, with a Backend or the module that has it, which is imported when first asked for.
+BACKENDS: dict[str, Backend | str] = {
+    "pallas": "jaxbern.kernels.pallas.pallas_backend",
+    "triton": "jaxbern.kernels.triton.triton_backend",
+    "xla": xla_backend.BACKEND,
+}
 # Slow, on any platform: what the kernels mean rather than their code. For tests.
 INTERPRETED = ("pallas:interpret", "triton:interpret")
-# Beyond, a gradient kernel's sums no longer fit in registers.
-HIGHEST_KERNEL_DEGREE = 64
 # The tuning and the compile tests start with Ampere.
 LOWEST_CAPABILITY = 8.0
-
-
-@dataclass(frozen=True)
-class Backend:
-    """The functions every implementation has; :mod:`jaxbern.kernels.xla` defines them."""
-
-    evaluate: Callable
-    vjp: Callable
-    moments: Callable
-    elementwise: bool  # XLA's partitioner can follow ``evaluate`` by itself
 
 
 @dataclass(frozen=True)
 class Choice:
     """An implementation, and the reason in half a sentence."""
 
-    name: str
+    backend: Backend
     reason: str
+
+    @property
+    def name(self) -> str:
+        """How users call it."""
+        return self.backend.name
 
 
 def choose(implementation: str, platform: str, dtype, degree: int) -> Choice:
@@ -49,79 +46,73 @@ def choose(implementation: str, platform: str, dtype, degree: int) -> Choice:
     ``dtype`` is that of the arithmetic. Raises ``NotImplementedError`` for a named
     implementation that cannot run there.
     """
-    name = implementation.partition(":")[0]
-    if name == "xla":
-        return Choice(name, "asked for by name")
-    obstacle = _kernel_obstacle(platform, dtype, degree)
-    if name == AUTO:
-        return _choose_kernel() if obstacle is None else Choice("xla", obstacle)
-    if implementation in INTERPRETED:
-        obstacle = _kernel_obstacle("cuda", dtype, degree)
+    if implementation == AUTO:
+        return _best(platform, dtype, degree)
+    backend = _load(implementation)
+    obstacle = backend.obstacle(platform, dtype, degree)
     if obstacle is not None:
         raise NotImplementedError(
             f"implementation={implementation!r} cannot run here: {obstacle}; write "
             "implementation='xla', or leave it out and the best available one is chosen"
         )
-    return Choice(implementation, "asked for by name")
+    return Choice(backend, "asked for by name")
 
 
-def get(implementation: str, platform: str, dtype, degree: int) -> Backend:
-    """The functions of the implementation that :func:`choose` names."""
-    name, _, mode = choose(implementation, platform, dtype, degree).name.partition(":")
-    on_cpu = platform == "cpu"
-    if name == "xla":
-        return Backend(
-            evaluate=functools.partial(xla.evaluate, on_cpu=on_cpu),
-            vjp=functools.partial(xla.vjp, on_cpu=on_cpu),
-            moments=functools.partial(xla.moments, on_cpu=on_cpu),
-            elementwise=True,
-        )
-    interpret = mode == "interpret"
-    if name == "pallas":
-        from jaxbern.kernels import pallas, pallas_vjp
+def get(implementation: str, platform: str, dtype, degree: int, size: int) -> Backend:
+    """What runs a call on ``size`` elements: what :func:`choose` names, mostly.
 
-        modules = pallas, pallas_vjp
-    else:
-        from jaxbern.kernels import triton
-
-        modules = triton, triton
-    gradient = functools.partial(modules[1].vjp, on_cpu=on_cpu, interpret=interpret)
-    sums = functools.partial(modules[1].moments, on_cpu=on_cpu, interpret=interpret)
-    return Backend(
-        evaluate=functools.partial(modules[0].evaluate, interpret=interpret),
-        vjp=gradient,
-        moments=sums,
-        elementwise=False,
-    )
+    A constant or an empty array needs no kernel; on a CPU XLA has sums of its own.
+    """
+    backend = choose(implementation, platform, dtype, degree).backend
+    if degree == 0 or size == 0:
+        backend = xla_backend.BACKEND
+    on_cpu = platform == "cpu" and backend is xla_backend.BACKEND
+    return xla_backend.BACKEND_ON_CPU if on_cpu else backend
 
 
-def _kernel_obstacle(platform: str, dtype, degree: int) -> str | None:
-    """Why no GPU kernel can run, if none can."""
-    if platform != "cuda":
-        return f"the kernels are for CUDA and this program is compiled for {platform!r}"
-    if dtype != np.float32:
-        return f"the kernels compute in float32 and this call needs {np.dtype(dtype)}"
-    if degree > HIGHEST_KERNEL_DEGREE:
-        return f"the kernels go up to degree {HIGHEST_KERNEL_DEGREE}, this is {degree}"
-    return None
+def platform_of(device: jax.Device) -> str:
+    """The platform that programs for ``device`` are lowered for."""
+    if device.platform != "gpu":
+        return device.platform
+    version = getattr(device.client, "platform_version", "")
+    return "rocm" if "rocm" in version.lower() else "cuda"
 
 
-def _choose_kernel() -> Choice:
-    """The kernel for the CUDA device at hand, if it is new enough."""
+def names() -> tuple[str, ...]:
+    """What users may ask for."""
+    return tuple(sorted(BACKENDS, key=lambda name: (name != "xla", name)))
+
+
+def _load(implementation: str) -> Backend:
+    name, _, interpreted = implementation.partition(":")
+    found = BACKENDS[name]
+    if isinstance(found, Backend):
+        return found
+    module = importlib.import_module(found)
+    return module.INTERPRETED if interpreted else module.BACKEND
+
+
+def _best(platform: str, dtype, degree: int) -> Choice:
+    """The first in order that nothing stands against; else XLA, with the reason."""
+    obstacle = kernel_obstacle(platform, dtype, degree)
+    if obstacle is not None:
+        return Choice(xla_backend.BACKEND, obstacle)
     try:
         device = jax.devices("cuda")[0]
     except RuntimeError:
-        return Choice(
-            "xla",
+        reason = (
             "there is no CUDA device here to ask for its capability; name an "
-            "implementation when compiling for another machine",
+            "implementation when compiling for another machine"
         )
+        return Choice(xla_backend.BACKEND, reason)
     capability = float(device.compute_capability)
-    described = f"{device.device_kind} has capability {capability}"
+    reason = f"{device.device_kind} has capability {capability}"
     if capability < LOWEST_CAPABILITY:
-        return Choice("xla", f"{described}, the kernels start at {LOWEST_CAPABILITY}")
-    if importlib.util.find_spec("jax.experimental.pallas.triton"):
-        return Choice("pallas", described)
-    if importlib.util.find_spec("jax_triton"):
-        return Choice("triton", f"{described} and this JAX has no Pallas for Triton")
-    return Choice("xla", "neither Pallas for Triton nor jax-triton is installed")
+        reason += f", the kernels start at {LOWEST_CAPABILITY}"
+        return Choice(xla_backend.BACKEND, reason)
+    for backend in map(_load, BACKENDS):
+        obstacle = backend.obstacle(platform, dtype, degree)
+        if obstacle is None:
+            break
+        reason += f"; {obstacle}"
+    return Choice(backend, reason)

@@ -12,7 +12,7 @@ at 933 GB/s and about 0.5 us an A30 needs 8 KiB per SM, at 3.35 TB/s an H100 16 
   end: the more warps, the more rows share one partial sum in memory. 48 registers at
   degree 9, 80 to 94 at 25: 1280 threads, and 512 or more, with up to eight loads each.
 - Four tiles in flight: enough by the count above, and ptxas spills nothing at any
-  degree up to 64. Two with an addend, and with the interval's gradients up to degree
+  degree up to 64. Two with an addend, and with sums beyond the ends up to degree
   15, where four would cost occupancy: still 16 KiB or more.
 """
 
@@ -52,24 +52,22 @@ def forward(
     return _fit(sizes, FORWARD_THREADS, elements, 4, FORWARD_PROGRAMS, unroll)
 
 
-def gradient(
-    sizes: tuple[int, int, int], degree: int, *, interval: bool = False
-) -> Launch:
-    """For ``sizes = (S, B, W)``; with ``interval`` there are two sums more.
+def gradient(sizes: tuple[int, int, int], degree: int, *, ends: bool = False) -> Launch:
+    """For ``sizes = (S, B, W)``; with ``ends`` there are two sums more.
 
     A program writes 4 bytes per sum and column beside the 12 bytes of each element:
     with 17 rows for each sum that is less than two percent. To add up its warps costs
     as much as four elements.
 
-    The interval's sums need registers, and keep ``t`` and ``s`` in theirs for longer: two
-    tiles in flight make up for that. Not beyond degree 15, where 512 threads need four
+    The sums of what is beyond the ends need registers: two tiles in flight make up for
+    that. Not beyond degree 15, where 512 threads need four
     to have 16 KiB.
     """
     if found := _tuned("gradient", sizes, degree):
         return found
-    sums = degree + (3 if interval else 1)
+    sums = degree + (3 if ends else 1)
     elements = _power_of_two(17 * sums) * LANES // GRADIENT_THREADS
-    unroll = UNROLL // 2 if interval and degree <= 15 else UNROLL
+    unroll = UNROLL // 2 if ends and degree <= 15 else UNROLL
     return _fit(sizes, GRADIENT_THREADS, elements, 8, GRADIENT_PROGRAMS, unroll)
 
 

@@ -1,8 +1,9 @@
 """Every shape the operator allows, brought to the one the GPU kernels know.
 
     x, y, dx, dy    [S, B, W]      S groups of B rows of W columns
-    coeffs          [n+1, S, W]    constant over rows
-    lower, upper    [S, W]         constant over rows
+    coeffs          [n+1, S or 1, W or 1]    constant over rows
+    interval        [2 or 3, S or 1, W or 1]
+    sums over rows  [n+1 or n+3, S, W]
 
 A *column* axis is one along which coefficients or interval vary, at the end of ``x``;
 *rows* are all axes along which neither varies; a *group* is what varies further in
@@ -52,73 +53,50 @@ class Layout:
         inverse = sorted(range(len(self.shape)), key=self._order.__getitem__)
         return jnp.transpose(y, inverse)
 
-    def pack_bound(self, bound: jax.Array, *, broadcast: bool = True) -> jax.Array:
-        """``lower``, ``upper``: to ``[S, W]``; else to ``[S or 1, W or 1]``."""
-        return self.pack_coeffs(bound[None], broadcast=broadcast)[0]
+    def pack_parameters(self, values: jax.Array) -> jax.Array:
+        """``[k, *C]``, of coefficients or an interval, to ``[k, S or 1, W or 1]``.
 
-    def pack_coeffs(self, coeffs: jax.Array, *, broadcast: bool = True) -> jax.Array:
-        """``[n+1, *C]`` to ``[n+1, S, W]``.
-
-        Without ``broadcast`` to ``[n+1, S or 1, W or 1]``: nothing is copied that is
-        the same for all groups or all columns.
+        Nothing is copied that is the same for all groups or all columns.
         """
         sizes = []
         for axes in (self.groups, self.columns):
-            shared = not broadcast and all(coeffs.shape[1 + a] == 1 for a in axes)
+            shared = all(values.shape[1 + a] == 1 for a in axes)
             sizes.append([1 if shared else self.shape[axis] for axis in axes])
         groups, columns = sizes
         rows = [1] * len(self.rows)
-        coeffs = jnp.transpose(coeffs, (0, *(1 + axis for axis in self._order)))
-        coeffs = jnp.broadcast_to(coeffs, (len(coeffs), *groups, *rows, *columns))
-        return coeffs.reshape(-1, math.prod(groups), math.prod(columns))
+        values = jnp.transpose(values, (0, *(1 + axis for axis in self._order)))
+        values = jnp.broadcast_to(values, (len(values), *groups, *rows, *columns))
+        return values.reshape(-1, math.prod(groups), math.prod(columns))
 
-    def unpack_sums(
-        self, sums: jax.Array, coeffs: tuple[int, ...], *bounds: tuple[int, ...]
-    ) -> tuple[jax.Array, ...]:
-        """Sums over rows ``[n+1 + bounds, S, W]`` to the shapes of ``coeffs``, ``bounds``."""
-        terms = coeffs[0]
-        ends = (
-            self.unpack_coeffs(sums[k : k + 1], (1, *shape))[0]
-            for k, shape in enumerate(bounds, start=terms)
-        )
-        return self.unpack_coeffs(sums[:terms], coeffs), *ends
-
-    def unpack_coeffs(self, sums: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-        """Sums over rows ``[n+1, S, W]`` to the coefficients' ``shape`` ``[n+1, *C]``.
-
-        An axis of ``C`` that is 1 although something else varies along it is summed here.
-        """
+    def unpack_sums(self, sums: jax.Array) -> jax.Array:
+        """``[k, S, W]`` to ``[k, *J]``: ``J`` is 1 along rows, else as ``x``."""
         sizes = [1 if axis in self.rows else self.shape[axis] for axis in self._order]
-        sums = sums.reshape(-1, *sizes)
         inverse = sorted(range(len(self.shape)), key=self._order.__getitem__)
-        sums = jnp.transpose(sums, (0, *(1 + axis for axis in inverse)))
-        axes = tuple(
-            axis for axis in range(1, sums.ndim) if sums.shape[axis] != shape[axis]
-        )
-        return jnp.sum(sums, axis=axes, keepdims=True) if axes else sums
+        order = (0, *(1 + axis for axis in inverse))
+        return jnp.transpose(sums.reshape(-1, *sizes), order)
 
 
 def plan(
     x_shape: tuple[int, ...],
     coeffs_shape: tuple[int, ...],
-    lower_shape: tuple[int, ...],
-    upper_shape: tuple[int, ...],
+    interval_shape: tuple[int, ...],
 ) -> Layout:
     """Sort the axes of ``x`` into groups, rows and columns.
 
-    ``coeffs_shape`` is ``[n+1, *C]``; ``C`` and the bounds have the rank of ``x``.
+    ``coeffs_shape`` is ``[n+1, *C]``, ``interval_shape`` is ``[2 or 3, *I]``; ``C`` and ``I``
+    have the rank of ``x``.
 
-    >>> plan((3, 64, 16), (10, 3, 1, 16), (1, 1, 1), (1, 1, 1)).sizes
+    >>> plan((3, 64, 16), (10, 3, 1, 16), (2, 1, 1, 1)).sizes
     (3, 64, 16)
-    >>> plan((8, 64, 16), (10, 1, 1, 1), (1, 1, 1), (1, 1, 1)).sizes
+    >>> plan((8, 64, 16), (10, 1, 1, 1), (2, 1, 1, 1)).sizes
     (1, 8192, 1)
     """
-    sizes = zip(coeffs_shape[1:], lower_shape, upper_shape, strict=True)
-    varies = [size != (1, 1, 1) for size in sizes]
+    sizes = zip(coeffs_shape[1:], interval_shape[1:], strict=True)
+    varies = [size != (1, 1) for size in sizes]
     axes = range(len(x_shape))
     rows = tuple(axis for axis in axes if not varies[axis] and x_shape[axis] != 1)
     last = rows[-1] if rows else -1
-    # Axes of size one vary along nothing; they go where they are in nobody's way.
+    # Axes of size one vary along nothing; they go where no transpose is needed.
     columns = tuple(axis for axis in axes if axis > last)
     groups = tuple(axis for axis in axes if axis < last and axis not in rows)
     return Layout(tuple(x_shape), groups, rows, columns)

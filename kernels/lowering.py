@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable
 
 import jax
+from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
 from jaxbern.kernels import backends, partition
@@ -11,21 +12,30 @@ from jaxbern.kernels import backends, partition
 _PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
 
-def register(primitive, run: Callable):
+def register(primitive: Primitive, run: Callable) -> None:
     """Compiled calls inline ``run`` for their platform; eager ones are jitted."""
-    several = primitive.multiple_results
-
-    @functools.partial(jax.jit, static_argnames=("shape", "interval", "implementation"))
-    def eager(*args, **params):
-        return primitive.bind(*args, **params)
-
-    primitive.def_impl(eager)
     partition.needs_devices(primitive)
+    primitive.def_impl(eager(primitive))
     for platform in _PLATFORMS:
         lowered = functools.partial(_lowered, primitive, run, platform)
+        several = primitive.multiple_results
         mlir.register_lowering(
             primitive, mlir.lower_fun(lowered, multiple_results=several), platform
         )
+
+
+def eager(primitive: Primitive) -> Callable:
+    """Run ``primitive`` as a program of its own, also where ``jax.jit`` is disabled."""
+
+    @functools.lru_cache(maxsize=1024)
+    def program(params):
+        return jax.jit(functools.partial(primitive.bind, **dict(params)))
+
+    def impl(*args, **params):
+        with jax.disable_jit(False):
+            return program(tuple(params.items()))(*args)
+
+    return impl
 
 
 def _lowered(primitive, run: Callable, platform: str, *args, **params):
@@ -41,52 +51,58 @@ def _lowered(primitive, run: Callable, platform: str, *args, **params):
         return run(*args)
     out_avals, _ = primitive.abstract_eval(*avals, **params)
     out_sharding = jax.tree.map(lambda aval: aval.sharding, out_avals)
-    if primitive.multiple_results:
-        out_sharding = tuple(out_sharding)
     return jax.sharding.auto_axes(run, out_sharding=out_sharding)(*args)
 
 
-def run_evaluate(x, coeffs, lower, upper, *addend, implementation, platform):
+def run_evaluate(
+    x, coeffs, interval, *addend, outside, implementation, platform
+) -> jax.Array:
     """``evaluate`` of the chosen backend."""
-    backend = backends.get(implementation, platform, lower.dtype, len(coeffs) - 1)
+    degree = len(coeffs) - 1
+    backend = backends.get(implementation, platform, interval.dtype, degree, x.size)
 
-    def local(x, coeffs, lower, upper, addend=None):
-        return (backend.evaluate(x, coeffs, lower, upper, addend=addend),)
+    def local(*args):
+        return (backend.evaluate(*args, outside=outside),)
 
-    args = (x, coeffs, lower, upper, *addend)
+    args = (x, coeffs, interval, *addend)
     if backend.elementwise:
         return local(*args)[0]
-    own = partition.like_x(x)
-    axes = [*_axes(x, coeffs, lower, upper), *[own for _ in addend]]
-    return partition.by_rows(local, axes, [own])(*args)[0]
+    axes = _axes(x, coeffs.shape, interval.shape)
+    axes += [axes[0] for _ in addend]
+    return partition.by_rows(local, axes, axes[:1])(*args)[0]
 
 
-def run_cotangent(x, coeffs, lower, upper, dy, *, interval, implementation, platform):
+def run_cotangent(
+    x, coeffs, interval, dy, *, wanted, outside, implementation, platform
+) -> list[jax.Array]:
     """``cotangent``: all gradients in one call."""
-    backend = backends.get(implementation, platform, lower.dtype, len(coeffs) - 1)
-    local = functools.partial(backend.vjp, interval=interval)
-    axes = _axes(x, coeffs, lower, upper)
-    run = partition.by_rows(local, [*axes, axes[0]], axes if interval else axes[:2])
-    return run(x, coeffs, lower, upper, dy)
+    degree = len(coeffs) - 1
+    backend = backends.get(implementation, platform, interval.dtype, degree, x.size)
+    options = {"outside": outside, "with_interval": "i" in wanted}
+    local = functools.partial(backend.vjp, **options)
+    axes = _axes(x, coeffs.shape, interval.shape)
+    run = partition.by_rows(local, [*axes, axes[0]], axes[: len(wanted)])
+    return list(run(x, coeffs, interval, dy))
 
 
-def run_moments(x, lower, upper, dy, *, shape, implementation, platform):
+def run_moments(
+    x, interval, dy, *, shape, outside, implementation, platform
+) -> jax.Array:
     """``moments``: the gradient in the coefficients alone."""
-    backend = backends.get(implementation, platform, lower.dtype, shape[0] - 1)
-    own, coeffs, *bounds = _axes(x, jax.ShapeDtypeStruct(shape, dy.dtype), lower, upper)
+    degree = shape[0] - 1
+    backend = backends.get(implementation, platform, interval.dtype, degree, x.size)
+    own, coeffs, ends = _axes(x, shape, interval.shape)
 
-    def local(x, lower, upper, dy):
+    def local(x, interval, dy):
         # On each device the coefficients that follow a sharded axis are its own part.
         here = [
             s if a is None else x.shape[a] for s, a in zip(shape, coeffs, strict=True)
         ]
-        return (backend.moments(x, dy, lower, upper, shape=tuple(here)),)
+        return (backend.moments(x, interval, dy, outside=outside, shape=tuple(here)),)
 
-    run = partition.by_rows(local, [own, *bounds, own], [coeffs])
-    return run(x, lower, upper, dy)[0]
+    return partition.by_rows(local, [own, ends, own], [coeffs])(x, interval, dy)[0]
 
 
-def _axes(x, coeffs, lower, upper):
-    along = functools.partial(partition.broadcast_along, x)
-    bounds = [along(b.shape) for b in (lower, upper)]
-    return [partition.like_x(x), along(coeffs.shape, leading=1), *bounds]
+def _axes(x, coeffs_shape, interval_shape) -> list[partition.Axes]:
+    along = functools.partial(partition.broadcast_along, x, leading=1)
+    return [partition.like_x(x), along(coeffs_shape), along(interval_shape)]

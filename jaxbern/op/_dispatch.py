@@ -54,10 +54,7 @@ def explain(
     "xla: the kernels are for CUDA and this program is compiled for 'cpu'"
     """
     if platform is None:
-        device = jax.devices()[0]
-        platform = "cuda" if device.platform == "gpu" else device.platform
-        if "rocm" in getattr(device.client, "platform_version", "").lower():
-            platform = "rocm"
+        platform = backends.platform_of(jax.devices()[0])
     arithmetic = jnp.dtype(jnp.float64 if dtype == jnp.float64 else jnp.float32)
     choice = backends.choose(requested(implementation), platform, arithmetic, degree)
     return f"{choice.name}: {choice.reason}"
@@ -75,9 +72,9 @@ def requested(name: str | None) -> str:
 
 
 def _checked(name: str, source: str) -> str:
-    if name not in backends.NAMES + backends.INTERPRETED:
+    if name not in backends.names() + backends.INTERPRETED:
         raise ValueError(
-            f"{source} must be one of {', '.join(map(repr, backends.NAMES))}, "
+            f"{source} must be one of {', '.join(map(repr, backends.names()))}, "
             f"or left out for the best available; got {name!r}"
         )
     return name

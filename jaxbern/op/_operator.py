@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxbern.kernels import primitives
-from jaxbern.op import _dispatch, _tails
+from jaxbern.kernels import gradient
+from jaxbern.op import _dispatch
 from jaxbern.op import _operator_arguments as _arguments
 
 
@@ -53,15 +53,15 @@ def bernstein(
 
     Reference: H. Khedr and Y. Shoukry, *DeepBern-Nets*, 2024.
     """
-    _tails.check(outside)
+    _arguments.check_outside(outside)
     x = _arguments.floating("x", x)
     coeffs = _arguments.by_degree(x, coeffs)
-    ends = _arguments.interval(lower, upper, x.shape, coeffs.dtype)
-    chosen = _dispatch.requested(implementation)
-    y = primitives.evaluate(x, coeffs, *ends, implementation=chosen)
-    if outside == "linear":
-        y = y + _tails.tails(x, coeffs, *ends).astype(y.dtype)
-    return y
+    interval = _arguments.interval(lower, upper, x.shape, coeffs.dtype)
+    options = {
+        "outside": outside,
+        "implementation": _dispatch.requested(implementation),
+    }
+    return gradient.evaluate(x, coeffs, interval, **options)
 
 
 def bernstein_norm(
@@ -82,9 +82,9 @@ def bernstein_norm(
     .. math:: y = r + \sigma\left(\frac{z - \mu}{\sqrt{v + \epsilon}}\right)
 
     The same numbers as three operations, but the normalised value never exists: ``sigma``
-    of it on ``[l, u]`` is ``sigma`` of ``z`` on ``[mean + l std, mean + u std]``. The backward
-    pass keeps ``z`` and numbers per neuron; a GPU kernel reads ``z`` and the incoming
-    gradient once for all gradients.
+    of it on ``[l, u]`` is ``sigma`` of ``z - mean`` on ``[l std, u std]``, and the kernels
+    subtract the mean from what they have loaded. The backward pass keeps ``z`` and numbers
+    per neuron; a GPU kernel reads ``z`` and the incoming gradient once for all gradients.
 
     These are the gradients of all array arguments. With statistics of the batch, computed
     from ``z`` outside, they add up to the gradient of BatchNorm, also when the batch is
@@ -114,21 +114,18 @@ def bernstein_norm(
       >>> y.round().astype(int).tolist()
       [[1, 9], [5, 31]]
     """
-    _tails.check(outside)
+    _arguments.check_outside(outside)
     z = _arguments.floating("z", z)
     coeffs = _arguments.by_degree(z, coeffs)
     mean, var = (
         _arguments.per_neuron(name, value, z, coeffs.dtype)
         for name, value in (("mean", mean), ("var", var))
     )
-    deviation = jnp.sqrt(var + eps)
-    ends = [
-        mean + end * deviation
-        for end in _arguments.interval(lower, upper, z.shape, coeffs.dtype)
-    ]
+    ends = _arguments.interval(lower, upper, z.shape, coeffs.dtype)
+    interval = jnp.concatenate([ends * jnp.sqrt(var + eps)[None], mean[None]])
     skip = [] if residual is None else [_arguments.like(z, "residual", residual)]
-    chosen = _dispatch.requested(implementation)
-    y = primitives.evaluate(z, coeffs, *ends, *skip, implementation=chosen)
-    if outside == "linear":
-        y = y + _tails.tails(z, coeffs, *ends).astype(y.dtype)
-    return y
+    options = {
+        "outside": outside,
+        "implementation": _dispatch.requested(implementation),
+    }
+    return gradient.evaluate(z, coeffs, interval, *skip, **options)

@@ -5,6 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
+from jaxbern.kernels import algebra
+from jaxbern.op._interval import checked_interval
+
 # C(n, n/2) times a coefficient must stay finite in the dtype of the arithmetic.
 _HIGHEST_DEGREE = {"float32": 100, "float64": 1000}
 
@@ -89,28 +92,34 @@ def check_degree(degree: int, dtype) -> None:
         )
 
 
+def check_outside(outside: str) -> None:
+    """Refuse any other way to continue the polynomial beyond its interval."""
+    if outside not in (algebra.CLAMP, algebra.LINEAR):
+        raise ValueError(
+            'outside must be "clamp" (constant beyond the interval) or "linear" (the '
+            f"tangents at its ends), got {outside!r}"
+        )
+
+
 def interval(
     lower: ArrayLike, upper: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike
-) -> list[jax.Array]:
-    """Both ends as ``[1, ..., 1 or W]`` of the rank of ``x``; checked unless traced."""
+) -> jax.Array:
+    """Both ends as ``[2, 1, ..., 1 or W]``, behind the first of the rank of ``x``.
+
+    Checked unless traced.
+    """
     neurons = shape[-1:]
-    ends: list = []
     for name, end in (("lower", lower), ("upper", upper)):
         if np.shape(end) not in ((), neurons):
             raise ValueError(
                 f"{name} must be a scalar or have one number per neuron, shape "
                 f"{list(neurons)}, got shape {list(np.shape(end))}"
             )
-        traced = isinstance(end, jax.core.Tracer)
-        ends.append(end.astype(dtype) if traced else np.asarray(end, dtype))
-    if not any(isinstance(end, jax.core.Tracer) for end in ends):
-        low, high = ends
-        if not np.all((-np.inf < low) & (low < high) & (high < np.inf)):
-            raise ValueError(
-                "lower must be less than upper and both finite, as in lower=-3.0, "
-                f"upper=3.0; got lower={low.tolist()}, upper={high.tolist()}"
-            )
-    rank = len(shape)
-    return [
-        jnp.asarray(end).reshape((1,) * (rank - end.ndim) + end.shape) for end in ends
-    ]
+    if any(isinstance(end, jax.core.Tracer) for end in (lower, upper)):
+        ends = jnp.broadcast_arrays(*(jnp.asarray(e, dtype) for e in (lower, upper)))
+        both = jnp.stack(ends)
+    else:
+        ends = checked_interval(lower, upper, dtype)
+        both = np.stack(np.broadcast_arrays(*ends))
+    rank = [1] * (len(shape) - both.ndim + 1)
+    return jnp.asarray(both.reshape(2, *rank, *both.shape[1:]))

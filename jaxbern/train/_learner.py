@@ -100,7 +100,7 @@ class Metrics(NamedTuple):
     validation_loss: jax.Array
     auc: jax.Array
     learning_rate: jax.Array  # that of this epoch
-    saturation: jax.Array  # NaN for activations without an interval
+    saturation: jax.Array  # -1 for activations without an interval
     completed: jax.Array  # bool: whether the seed trained through this epoch
     stopping: Stopping
 
@@ -172,7 +172,8 @@ def evaluate(rules: Rules, network: Network, x: jax.Array, y: jax.Array) -> Scor
     )
     scores = margins(out.logits)
     if out.saturation is None:
-        saturation = jnp.full((), jnp.nan, scores.dtype)
+        # Negative for "no interval": jax_debug_nans would take NaN for an error.
+        saturation = jnp.full((), -len(y), scores.dtype)
     else:
         saturation = jnp.mean(out.saturation) * len(y)
     return Scores(scores, jnp.sum(cross_entropy(scores, y)), saturation)

@@ -1,6 +1,7 @@
 """What a training gives: histories, why each seed stopped, and the trained networks."""
 
 import dataclasses
+import math
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -39,6 +40,8 @@ class History:
             if not metrics.completed[k]:
                 continue
             numbers = {name: float(getattr(metrics, name)[k]) for name in MEASURED}
+            if numbers["saturation"] < 0:  # there is no interval to be outside of
+                numbers["saturation"] = math.nan
             numbers["seconds"] = seconds
             added.append({"seed": seed, "epoch": len(columns["auc"]), **numbers})
             for name, number in numbers.items():
@@ -210,6 +213,6 @@ def stops(config: TrainConfig, stopping: Stopping) -> dict[int, Stop]:
             names[reason],
             config.epochs - 1 if reason == _stopping.RUNNING else epoch,
             step if reason == _stopping.NONFINITE else None,
-            last_loss,
+            last_loss if last_loss >= 0 else math.nan,
         )
     return found

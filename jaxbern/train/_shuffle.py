@@ -26,7 +26,7 @@ def order(key: jax.Array, rows: int) -> jax.Array:
     2002.
     """
     bits = max(8, (rows - 1).bit_length())  # with fewer, some orders are more frequent
-    keys = jax.random.bits(key, (_ROUNDS,))
+    keys = jax.random.bits(key, (_ROUNDS,), jnp.uint32)
 
     def again(entries):
         return jnp.where(entries < rows, entries, _encipher(entries, keys, bits))

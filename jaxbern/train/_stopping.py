@@ -14,7 +14,7 @@ class Stopping(NamedTuple):
     reason: jax.Array  # int32: RUNNING, EARLY or NONFINITE
     epoch: jax.Array  # int32: where it stopped, from 0; -1 while it runs
     step: jax.Array  # int32: the step whose loss was not finite, from 0; else -1
-    last_loss: jax.Array  # float32: the last finite loss of a batch
+    last_loss: jax.Array  # float32: the last finite loss of a batch; -1 before one
     best_auc: jax.Array  # float32: the highest
     best_epoch: jax.Array  # int32: where that was; -1 before the first epoch
     reference: jax.Array  # float32: the AUC of the last improvement
@@ -35,12 +35,13 @@ def start() -> Stopping:
     def number(value):
         return jnp.full((), value, jnp.float32)
 
-    worst = -jnp.inf
+    # Finite, so that jax_debug_nans and jax_debug_infs find nothing to stop for.
+    worst = jnp.finfo(jnp.float32).min
     return Stopping(
         reason=integer(RUNNING),
         epoch=integer(-1),
         step=integer(-1),
-        last_loss=number(jnp.nan),
+        last_loss=number(-1),
         best_auc=number(worst),
         best_epoch=integer(-1),
         reference=number(worst),

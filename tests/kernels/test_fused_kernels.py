@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbern.kernels import pallas, pallas_vjp, triton
 from jaxbern.kernels.config import Launch
+from jaxbern.kernels.pallas import pallas_backend
+from tests.kernels import calls
 from tests.op.absent_gpu import on_a_gpu
 from tests.oracles import casteljau, interval_oracle
 from tests.quick import quickly
@@ -30,21 +31,16 @@ needs_triton = pytest.mark.skipif(
 each_backend = pytest.mark.parametrize(
     "backend", ["pallas", pytest.param("triton", marks=needs_triton)]
 )
-BACKENDS = {
-    "pallas": (pallas.evaluate, pallas_vjp.vjp),
-    "triton": (triton.evaluate, triton.vjp),
-}
 
 
 def results(backend, x, coeffs, lower, upper, dy, addend, launch=SMALL):
     """The value plus ``addend``, and all gradients."""
-    evaluate, vjp = BACKENDS[backend]
-    options = {"interpret": True, "launch": launch}
+    name = f"{backend}:interpret"
 
     def run(x, coeffs, lower, upper, dy, addend):
-        args = x, coeffs, lower, upper
-        y = evaluate(*args, addend=addend, **options)
-        return y, *vjp(*args, dy, interval=True, **options)
+        args = name, x, coeffs, lower, upper
+        y = calls.evaluate(*args, addend, launch=launch)
+        return y, *calls.vjp(*args, dy, interval=True, launch=launch)
 
     args = x, coeffs, lower, upper, dy, addend
     return [np.asarray(a) for a in quickly(run)(*args)]
@@ -144,7 +140,7 @@ def test_dtypes_and_degrees(backend, dtype, degree):
 def test_other_gradients_are_what_they_are_without_the_interval(backend):
     shapes = (37, 9), (1, 9), (1, 9), (1, 1)
     args = arguments(*shapes, degree=1)
-    vjp = functools.partial(BACKENDS[backend][1], interpret=True, launch=PLAIN)
+    vjp = functools.partial(calls.vjp, f"{backend}:interpret", launch=PLAIN)
     _, dx, dcoeffs, *_ = results(backend, *args, addend=args[0], launch=PLAIN)
     for got, want in zip((dx, dcoeffs), quickly(vjp)(*args), strict=True):
         np.testing.assert_array_equal(got, want)
@@ -194,16 +190,16 @@ def test_degree_zero_and_nothing_at_all(backend, degree, rows):
 def test_pallas_lowers_to_one_kernel_each():
     x = jax.ShapeDtypeStruct((1000, 100), jnp.float32)
     coeffs = jax.ShapeDtypeStruct((10, 1, 100), jnp.float32)
-    end = jax.ShapeDtypeStruct((1, 100), jnp.float32)
+    interval = jax.ShapeDtypeStruct((3, 1, 100), jnp.float32)
+    pallas, options = pallas_backend.BACKEND, {"outside": "clamp"}
 
-    def step(x, coeffs, lower, upper, skip):
-        y = pallas.evaluate(x, coeffs, lower, upper, addend=skip)
-        return y, pallas_vjp.vjp(x, coeffs, lower, upper, skip, interval=True)
+    def step(x, coeffs, interval, skip):
+        y = pallas.evaluate(x, coeffs, interval, skip, **options)
+        return y, pallas.vjp(x, coeffs, interval, skip, with_interval=True, **options)
 
     with on_a_gpu():
-        traced = jax.jit(step).trace(x, coeffs, end, end, x)
+        traced = jax.jit(step).trace(x, coeffs, interval, x)
         text = traced.lower(lowering_platforms=("cuda",)).as_text()
-    for name in ("bernstein_skip", "bernstein_vjp_interval"):
+    for name in ("bernstein_skip", "bernstein_vjp"):
         assert text.count(f'"jaxbern_{name}"') == 1
     assert '"jaxbern_bernstein"' not in text
-    assert '"jaxbern_bernstein_vjp"' not in text

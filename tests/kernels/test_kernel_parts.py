@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from jaxbern.kernels import config, factored
+from jaxbern.kernels.algebra import sum_to
 from jaxbern.kernels.factored import Factors, Powers
 from jaxbern.kernels.layout import plan
 
@@ -28,31 +29,26 @@ def test_packing_keeps_what_belongs_together(shape):
     for i in rng.permutation(len(pairs))[:3]:  # all of them take a minute
         c_shape, b_shape = pairs[i]
         coeffs = jnp.asarray(rng.normal(size=(2, *c_shape)))
-        bound = jnp.asarray(rng.normal(size=b_shape))
-        layout = plan(shape, coeffs.shape, bound.shape, (1,) * len(shape))
+        bound = jnp.asarray(rng.normal(size=(2, *b_shape)))
+        layout = plan(shape, coeffs.shape, bound.shape)
         groups, rows, columns = layout.sizes
         packed = layout.pack(x)
         assert packed.shape == (groups, rows, columns)
         np.testing.assert_array_equal(layout.unpack(packed), x)
-        for whole in (True, False):
-            c = layout.pack_coeffs(coeffs, broadcast=whole)
-            b = layout.pack_bound(bound, broadcast=whole)
-            if whole:
-                assert (c.shape, b.shape) == ((2, groups, columns), (groups, columns))
-            y = np.asarray(packed) * c[1][:, None] + b[:, None]
-            np.testing.assert_array_equal(
-                layout.unpack(jnp.asarray(y)), np.asarray(x) * coeffs[1] + bound
-            )
-        sums = layout.unpack_coeffs(jnp.sum(packed, axis=1)[None], (1, *c_shape))
-        axes = tuple(i for i, size in enumerate(c_shape) if size != shape[i])
-        want = np.sum(x, axis=axes, keepdims=True) if axes else x
-        np.testing.assert_allclose(sums[0], want, rtol=1e-5, atol=1e-5)
-        rows = jnp.stack([jnp.sum(packed, axis=1)] * 3)
-        both, end = layout.unpack_sums(rows, coeffs.shape, b_shape)
-        np.testing.assert_allclose(both, [want, want], rtol=1e-5, atol=1e-5)
-        axes = tuple(i for i, size in enumerate(b_shape) if size != shape[i])
-        want = np.sum(x, axis=axes, keepdims=True) if axes else x
-        np.testing.assert_allclose(end, want, rtol=1e-5, atol=1e-5)
+        c, b = map(layout.pack_parameters, (coeffs, bound))
+        assert all(p.shape[1] in (1, groups) for p in (c, b))
+        assert all(p.shape[2] in (1, columns) for p in (c, b))
+        y = np.asarray(packed) * c[1][:, None] + b[0][:, None]
+        np.testing.assert_array_equal(
+            layout.unpack(jnp.asarray(y)), np.asarray(x) * coeffs[1] + bound[0]
+        )
+        sums = layout.unpack_sums(jnp.stack([jnp.sum(packed, axis=1)] * 3))
+        assert sums.shape[0] == 3
+        for own in (c_shape, b_shape):  # kept apart along all on which anything varies
+            axes = tuple(i for i, size in enumerate(own) if size != shape[i])
+            want = np.sum(x, axis=axes, keepdims=True) if axes else x
+            got = sum_to(sums[1], own)
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +63,7 @@ def test_packing_keeps_what_belongs_together(shape):
     ],
 )
 def test_sizes(x, coeffs, sizes):
-    ends = (1,) * len(x)
-    assert plan(x, (4, *coeffs), ends, ends).sizes == sizes
+    assert plan(x, (4, *coeffs), (2, *[1] * len(x))).sizes == sizes
 
 
 # --- factors ---------------------------------------------------------------------------
@@ -141,7 +136,7 @@ CHOICES = {
     "forward": config.forward,
     "forward, addend": functools.partial(config.forward, addend=True),
     "gradient": config.gradient,
-    "gradient, interval": functools.partial(config.gradient, interval=True),
+    "gradient, ends": functools.partial(config.gradient, ends=True),
 }
 
 
@@ -159,11 +154,11 @@ def test_launches_are_possible(choose, degree):
         assert launch.columns < 2 * width
 
 
-@pytest.mark.parametrize("interval", [False, True])
+@pytest.mark.parametrize("ends", [False, True])
 @pytest.mark.parametrize("degree", [1, 3, 9, 15, 25])
-def test_partial_sums_are_two_percent_at_most(degree, interval):
-    launch = config.gradient((1, 16384, 256), degree, interval=interval)
-    sums = degree + (3 if interval else 1)
+def test_partial_sums_are_two_percent_at_most(degree, ends):
+    launch = config.gradient((1, 16384, 256), degree, ends=ends)
+    sums = degree + (3 if ends else 1)
     assert 4 * sums <= 0.02 * 12 * launch.rows_per_program
 
 

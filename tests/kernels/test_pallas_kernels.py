@@ -8,8 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbern.kernels import factored, pallas, pallas_vjp
+from jaxbern.kernels import factored
 from jaxbern.kernels.config import Launch
+from jaxbern.kernels.pallas import pallas_backend
+from tests.kernels import calls
 from tests.op.absent_gpu import on_a_gpu
 from tests.oracles import casteljau
 from tests.quick import quickly
@@ -20,13 +22,14 @@ TINY = float(np.finfo(np.float32).tiny)
 SMALL = Launch(rows=4, columns=4, unroll=2, steps=2)
 # The same with half the code, for high degrees.
 PLAIN = Launch(rows=4, columns=4, unroll=1, steps=4)
+PALLAS = "pallas:interpret"
 
 
 @functools.partial(quickly, static_argnames="launch")
 def results(x, coeffs, lower, upper, dy, launch=None):
-    options = {"interpret": True, "launch": launch}
-    y = pallas.evaluate(x, coeffs, lower, upper, **options)
-    return y, *pallas_vjp.vjp(x, coeffs, lower, upper, dy, **options)
+    args = PALLAS, x, coeffs, lower, upper
+    y = calls.evaluate(*args, launch=launch)
+    return y, *calls.vjp(*args, dy, launch=launch)
 
 
 def underflow(degree: int) -> float:
@@ -172,8 +175,8 @@ def test_moments_are_the_coefficient_gradients():
     x, dy = rng.normal(size=(2, 45, 5)).astype(np.float32)
     ends = np.full((2, 1, 1), [[[-3]], [[3]]], np.float32)
     shape = (10, 1, 5)
-    call = functools.partial(pallas_vjp.moments, shape=shape, interpret=True)
-    got = quickly(functools.partial(call, launch=SMALL))(x, dy, *ends)
+    call = functools.partial(calls.moments, PALLAS, shape=shape, launch=SMALL)
+    got = quickly(call)(x, dy, *ends)
     limit = casteljau.moments(x, np.abs(dy), *ends, shape)
     error = np.abs(got - casteljau.moments(x, dy, *ends, shape))
     np.testing.assert_array_less(error, (8 * 11 + 45) * EPS * limit + TINY)
@@ -206,25 +209,25 @@ def test_float64_is_refused():
     x, coeffs = np.ones((4, 5)), np.ones((4, 1, 5))
     ends = np.full((2, 1, 1), [[[-3]], [[3]]], np.float64)
     with pytest.raises(NotImplementedError, match=r"float32.*implementation='xla'"):
-        pallas.evaluate(x, coeffs, *ends, interpret=True)
+        calls.evaluate(PALLAS, x, coeffs, *ends)
     with pytest.raises(NotImplementedError, match=r"float32.*implementation='xla'"):
-        pallas_vjp.vjp(x, coeffs, *ends, x, interpret=True)
+        calls.vjp(PALLAS, x, coeffs, *ends, x)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_lowers_to_one_kernel_each_without_a_warning(dtype):
     x = jax.ShapeDtypeStruct((1000, 100), dtype)
     coeffs = jax.ShapeDtypeStruct((10, 1, 100), jnp.float32)
-    end = jax.ShapeDtypeStruct((1, 1), jnp.float32)
-    shape = coeffs.shape
+    interval = jax.ShapeDtypeStruct((2, 1, 1), jnp.float32)
+    pallas, options = pallas_backend.BACKEND, {"outside": "clamp"}
 
-    def step(x, coeffs, lower, upper, dy):
-        y = pallas.evaluate(x, coeffs, lower, upper)
-        sums = pallas_vjp.moments(x, dy, lower, upper, shape=shape)
-        return y, sums, pallas_vjp.vjp(x, coeffs, lower, upper, dy)
+    def step(x, coeffs, interval, dy):
+        y = pallas.evaluate(x, coeffs, interval, **options)
+        sums = pallas.moments(x, interval, dy, shape=coeffs.shape, **options)
+        return y, sums, pallas.vjp(x, coeffs, interval, dy, **options)
 
     with on_a_gpu():
-        traced = jax.jit(step).trace(x, coeffs, end, end, x)
+        traced = jax.jit(step).trace(x, coeffs, interval, x)
         text = traced.lower(lowering_platforms=("cuda",)).as_text()
     for name in ("bernstein", "bernstein_vjp", "bernstein_moments"):
         assert text.count(f'"jaxbern_{name}"') == 1

@@ -2,7 +2,7 @@
 
 No rule of differentiation is used, so none can be wrong: moved by ``ih`` with a tiny
 ``h``, an end moves the imaginary part of the value by ``h`` times its derivative, with
-nothing to cancel. Shapes are those of :mod:`jaxbern.kernels.xla`.
+nothing to cancel. Shapes are those of :mod:`tests.oracles.casteljau`.
 """
 
 import numpy as np
@@ -12,34 +12,52 @@ from tests.oracles import casteljau
 STEP = 1e-30
 
 
-def gradients(x, coeffs, lower, upper, dy):
+def gradients(x, coeffs, lower, upper, dy, outside="clamp"):
     """``sum dy dB/dlower`` and ``sum dy dB/dupper``, each in the shape of its end.
 
-    Outside the interval the value is an end coefficient, wherever that end may be.
+    Outside the interval the value is an end coefficient, wherever that end may be, or
+    it is on the tangent at the end.
     """
     x, coeffs, lower, upper, dy = map(np.float64, (x, coeffs, lower, upper, dy))
-    inside = (x >= lower) & (x <= upper)
+    below, above = x < lower, x > upper
     moved = (lower + 1j * STEP, upper), (lower, upper + 1j * STEP)
-    return tuple(
-        _sum_to(np.where(inside, _value(x, coeffs, *ends).imag / STEP * dy, 0.0), shape)
-        for ends, shape in zip(moved, (lower.shape, upper.shape), strict=True)
+    found = []
+    for ends, shape in zip(moved, (lower.shape, upper.shape), strict=True):
+        inside, first, last = (part.imag for part in _pieces(x, coeffs, *ends))
+        tails = np.where(below, first, last) if outside == "linear" else 0.0
+        derivative = np.where(below | above, tails, inside) / STEP
+        found.append(_sum_to(derivative * dy, shape))
+    return tuple(found)
+
+
+def limits(x, coeffs, lower, upper, dy, outside="clamp"):
+    """The same sums of the sizes of all terms: what a rounding error is measured by."""
+    x, coeffs, lower, upper, dy = map(np.float64, (x, coeffs, lower, upper, dy))
+    options = {"absolute": True, "outside": outside}
+    size = casteljau.slope(x, coeffs, lower, upper, **options) * np.abs(dy)
+    z = x if outside == "linear" else np.clip(x, lower, upper)
+    t = (z - lower) / (upper - lower)
+    # Sums of `1 - t` and of `t` from the same moments: beyond an end both are large.
+    more = np.maximum(np.abs(t - 0.5) - 0.5, 0)
+    return (
+        _sum_to(size * (np.abs(1 - t) + more), lower.shape),
+        _sum_to(size * (np.abs(t) + more), upper.shape),
     )
 
 
-def limits(x, coeffs, lower, upper, dy):
-    """The same sums of the sizes of all terms: what a rounding error is measured by."""
-    x, coeffs, lower, upper, dy = map(np.float64, (x, coeffs, lower, upper, dy))
-    size = casteljau.slope(x, coeffs, lower, upper, absolute=True) * np.abs(dy)
-    t = (np.clip(x, lower, upper) - lower) / (upper - lower)
-    return _sum_to(size * (1 - t), lower.shape), _sum_to(size * t, upper.shape)
-
-
-def _value(x, coeffs, lower, upper):
+def _pieces(x, coeffs, lower, upper):
+    """The polynomial, and its tangents at both ends."""
     t, s = (x - lower) / (upper - lower), (upper - x) / (upper - lower)
     row = np.broadcast_to(coeffs, (len(coeffs), *x.shape))
+    degree = len(coeffs) - 1
+    first, last = (
+        (coeffs[0] + degree * (coeffs[1] - coeffs[0]) * t,
+         coeffs[-1] + degree * (coeffs[-2] - coeffs[-1]) * s)
+        if degree else (t * 0, t * 0)
+    )  # fmt: skip
     while len(row) > 1:
         row = s * row[:-1] + t * row[1:]
-    return row[0]
+    return row[0], first, last
 
 
 def _sum_to(values, shape):

@@ -35,7 +35,7 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "triton": Part("jaxbern.kernels.triton_*", "kernels", "jax numpy triton", "jax_triton"),
+    "triton": Part("jaxbern.kernels.triton.*", "kernels", "jax numpy triton", "jax_triton"),
     "kernels": Part("jaxbern.kernels jaxbern.kernels.*", "triton", "jax numpy"),
     "optim": Part("jaxbern.optim jaxbern.metrics jaxbern._plateau", "", "jax numpy optax"),
     "data": Part(
@@ -71,7 +71,7 @@ PARTS = {
 # left loads what is on the right when a user first asks for it.
 LAZY_CYCLES = {
     ("jaxbern.nn._mlp", "jaxbern.io._model_files"),
-    ("jaxbern.kernels.triton_call", "jaxbern.kernels.triton_offline"),
+    ("jaxbern.kernels.triton.triton_call", "jaxbern.kernels.triton.triton_offline"),
 }
 # What comes along with packages that are dependencies, and what a user brings himself.
 ALONG = {"jaxlib": "jax", "scipy": "jax", "orbax": "flax", "PIL": "matplotlib"}

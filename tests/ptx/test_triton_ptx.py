@@ -7,44 +7,19 @@ from collections import Counter
 from types import SimpleNamespace
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbern.kernels import triton as kernels
 from jaxbern.kernels.config import Launch
-from tests.oracles import casteljau, interval_oracle
+from jaxbern.kernels.layout import plan
+from jaxbern.kernels.triton import triton_backend as kernels
 from tests.ptx import InOut, Kernel, OutputSpec
+from tests.ptx.kernel_checks import CASES, arguments, check
+from tests.quick import quickly
 
 pytest.importorskip("triton", reason="these kernels need Triton")
 
-from jaxbern.kernels import triton_offline
-
-EPS = float(np.finfo(np.float32).eps)
-TINY = float(np.finfo(np.float32).tiny)
-
-SHAPES = {  # S, B, W
-    "ragged": (1, 45, 37),
-    "one row": (1, 1, 40),
-    "one column": (1, 300, 1),
-    "smaller than a block": (1, 3, 5),
-    "seeds": (3, 20, 9),
-    "full blocks": (1, 64, 64),
-    "fewer than a warp": (1, 3, 2),
-}
-PLAIN = [
-    *(("float32", degree, "ragged") for degree in (1, 3, 9, 25)),
-    *(("bfloat16", degree, "ragged") for degree in (1, 3, 9, 25)),
-    *(("float16", degree, "ragged") for degree in (1, 3, 9, 25)),
-    *(("float32", 3, shape) for shape in SHAPES if shape != "ragged"),
-    ("bfloat16", 3, "one column"),
-    ("float16", 3, "seeds"),
-]
-FUSED = [
-    *(("float32", degree, "ragged") for degree in (3, 9, 25)),
-    ("float32", 3, "seeds"),
-    ("bfloat16", 3, "fewer than a warp"),
-]
+from jaxbern.kernels.triton import triton_offline
 
 
 def execute(call, *args, outputs=None):
@@ -61,86 +36,53 @@ def execute(call, *args, outputs=None):
     return result.outputs
 
 
-def arguments(sizes, degree, dtype, per_column):
-    groups, _, width = sizes
-    rng = np.random.default_rng(degree)
-    x, dy = rng.normal(size=(2, *sizes)).astype(dtype)
-    coeffs = rng.normal(size=(degree + 1, groups, width)).astype(np.float32)
-    bound = (groups, width) if per_column else (1, 1)
-    lower = rng.uniform(-2.0, -1.0, bound).astype(np.float32)
-    upper = rng.uniform(1.0, 2.0, bound).astype(np.float32)
-    x.flat[:: max(x.size // 7, 1)] = np.float32(3).astype(dtype)  # outside
-    return x, coeffs, lower, upper, dy
+def call_of(kernel, x, coeffs, interval, outside, **options):
+    """The call of ``kernel`` for these arrays, and how they are packed."""
+    layout = plan(x.shape, coeffs.shape, interval.shape)
+    pack = layout.pack_parameters
+    args = {"x": layout.pack(x), "coeffs": pack(coeffs), "interval": pack(interval)}
+    if kernel != kernels.FORWARD:
+        args["addend" if kernel == kernels.SKIP else "dy"] = args["x"]
+    degree = len(coeffs) - 1
+    return kernels.prepare(kernel, degree, outside, args, **options), layout
 
 
-@pytest.mark.parametrize(
-    "dtype, degree, shape, fused",
-    [*((*case, False) for case in PLAIN), *((*case, True) for case in FUSED)],
-)
-def test_executed_ptx(dtype, degree, shape, fused):
-    """``fused`` kernels add ``dy`` to the value, and differentiate in the interval too."""
-    sizes, per_column = SHAPES[shape], degree == 3
-    args = arguments(sizes, degree, dtype, per_column)
-    describe = {"degree": degree, "dtype": dtype, "sizes": sizes}
-    describe |= {"per_column_domain": per_column}
-    call = triton_offline.describe(
-        kernels.SKIP if fused else kernels.FORWARD, **describe
-    )
-    (y,) = execute(call, *(args if fused else args[:4]))
+@pytest.mark.parametrize("dtype, degree, name, fused, outside", CASES)
+def test_executed_ptx(dtype, degree, name, fused, outside):
+    x, coeffs, interval, dy = args = arguments(dtype, degree, name, fused)
+    forward = kernels.SKIP if fused else kernels.FORWARD
+    call, layout = call_of(forward, x, coeffs, interval, outside)
+    packed = [np.asarray(layout.pack(x))]
+    packed += [np.asarray(layout.pack_parameters(p)) for p in (coeffs, interval)]
+    each = np.asarray(layout.pack(dy))
+    (y,) = execute(call, *packed, *([each] if fused else []))
     if fused:  # XLA may have the sum written over the addend
-        both = InOut(args[-1])
-        in_place, _ = execute(call, *args[:4], both, outputs=[both])
+        both = InOut(each)
+        in_place, _ = execute(call, *packed, both, outputs=[both])
         np.testing.assert_array_equal(in_place, y)
-    call = triton_offline.describe(
-        kernels.INTERVAL if fused else kernels.GRADIENT, **describe
-    )
-    dx, sums = execute(call, *args)
-    total = kernels._total(jnp.asarray(sums), degree, sizes)
-    dc, ends = total[: degree + 1], total[degree + 1 :]
+    call, _ = call_of(kernels.GRADIENT, x, coeffs, interval, outside, ends=fused)
+    dx, sums = execute(call, *packed, each)
 
-    x, coeffs, lower, upper, dy = map(np.float64, args)
-    wide = coeffs[:, :, None], lower[:, None], upper[:, None]
-    allowed, narrow = 8 * (degree + 2) * EPS, dtype != "float32"
-    rounding = float(jnp.finfo(dtype).eps) if narrow else 0.0
-    tiny = float(jnp.finfo(dtype).smallest_subnormal) if narrow else TINY
+    @quickly
+    def unpack(y, dx, sums):
+        total = kernels._total(sums, degree, outside, layout)
+        return layout.unpack(y), layout.unpack(dx), total
 
-    def check(got, want, bound):
-        assert np.all(np.abs(np.float64(got) - want) <= bound)
-
-    addend = dy if fused else np.zeros_like(dy)
-    want = casteljau.value(x, *wide) + addend
-    limit = casteljau.value(x, np.abs(wide[0]), *wide[1:]) + np.abs(addend)
-    check(y, want, allowed * limit + rounding * np.abs(want) + tiny)
-    want = casteljau.slope(x, *wide) * dy
-    limit = casteljau.slope(x, *wide, absolute=True) * np.abs(dy)
-    check(dx, want, allowed * limit + rounding * np.abs(want) + tiny)
-    want = casteljau.moments(x, dy, *wide[1:], wide[0].shape)
-    limit = casteljau.moments(x, np.abs(dy), *wide[1:], wide[0].shape)
-    check(dc[:, :, None], want, (allowed + sizes[1] * EPS) * limit + TINY)
-    assert len(ends) == (2 if fused else 0)
-    if fused:
-        # As if each column had its own, which is how the kernel writes them.
-        own = np.broadcast_to(wide[1:], (2, *wide[0].shape[1:]))
-        wants = interval_oracle.gradients(x, wide[0], *own, dy)
-        limits = interval_oracle.limits(x, wide[0], *own, dy)
-        for got, want, limit in zip(ends, wants, limits, strict=True):
-            check(got[:, None], want, (allowed + sizes[1] * EPS) * limit + TINY)
+    check(outside, *args, *unpack(y, dx, sums), addend=dy if fused else None)
 
 
-def test_the_interpreter_gives_the_bits_of_the_ptx():
+@pytest.mark.parametrize("outside", ["clamp", "linear"])
+def test_the_interpreter_gives_the_bits_of_the_ptx(outside):
     """Every multiply-add is written as one, so nothing is left to round otherwise."""
-    args = arguments((1, 45, 37), 9, "float32", per_column=False)
-    call = triton_offline.describe(
-        kernels.GRADIENT,
-        degree=9,
-        dtype="float32",
-        sizes=(1, 45, 37),
-        launch=Launch(rows=8, columns=32, unroll=2, steps=4),
+    x, coeffs, interval, dy = arguments("float32", 9, "ragged", fused=False)
+    launch = Launch(rows=8, columns=32, unroll=2, steps=4)
+    call, layout = call_of(
+        kernels.GRADIENT, x, coeffs, interval, outside, launch=launch
     )
-    (dx, _), (dx_interpreted, _) = (
-        execute(call, *args),
-        triton_offline.execute(call, *args),
-    )
+    args = [layout.pack(x), *map(layout.pack_parameters, (coeffs, interval))]
+    args = [np.asarray(a) for a in (*args, layout.pack(dy))]
+    dx, _ = execute(call, *args)
+    dx_interpreted, _ = triton_offline.execute(call, *args)
     np.testing.assert_array_equal(dx, dx_interpreted)
 
 
@@ -155,11 +97,17 @@ def test_machine_code(degree, capability):
     sass = pytest.importorskip("experiments.gpu.sass")
     forward, gradient, registers = LIMITS[degree]
     most = {kernels.FORWARD: forward, kernels.GRADIENT: gradient}
+    cases = [(*case, {}) for case in most.items()]
     if capability == 80:
-        most |= {kernels.SKIP: forward, kernels.INTERVAL: gradient + 2}
-    for name, limit in most.items():
+        fused = {"centred": True, "ends": True}
+        cases += [(kernels.SKIP, forward + 1, {"centred": True})]
+        cases += [(kernels.GRADIENT, gradient + 3, fused)]
+        linear = {"outside": "linear"}
+        cases += [(kernels.FORWARD, forward + 6, linear)]
+        cases += [(kernels.GRADIENT, gradient + 12, linear)]
+    for name, limit, options in cases:
         compiled, _ = triton_offline.compile_kernel(
-            name, degree=degree, capability=capability
+            name, degree=degree, capability=capability, **options
         )
         ptx = compiled.asm["ptx"]
         assert ptx.count(f".visible .entry {name}(") == 1
@@ -232,19 +180,19 @@ def custom_calls(module):
 
 @pytest.mark.usefixtures("_jax_triton")
 def test_lowered_for_cuda_each_kernel_is_called_once():
-    def run(x, coeffs, lower, upper, dy):
-        y = kernels.evaluate(x, coeffs, lower, upper)
-        dc = kernels.moments(x, dy, lower, upper, shape=coeffs.shape)
-        plain = y, *kernels.vjp(x, coeffs, lower, upper, dy), dc
-        y = kernels.evaluate(x, coeffs, lower, upper, addend=dy)
-        return plain, y, kernels.vjp(x, coeffs, lower, upper, dy, interval=True)
+    options = {"outside": "clamp"}
 
-    x, coeffs, lower, upper, dy = arguments((2, 64, 32), 3, "float32", per_column=False)
-    traced = jax.jit(run).trace(x, coeffs[:, :, None], lower[None], upper[None], dy)
+    def run(x, coeffs, interval, dy):
+        y = kernels.evaluate(x, coeffs, interval, **options)
+        dc = kernels.moments(x, interval, dy, shape=coeffs.shape, **options)
+        skip = kernels.evaluate(x, coeffs, interval, dy, **options)
+        return y, dc, skip, kernels.vjp(x, coeffs, interval, dy, **options)
+
+    args = arguments("float32", 3, "seeds", fused=True)
+    traced = jax.jit(run).trace(*args)
     module = traced.lower(lowering_platforms=("cuda",)).compiler_ir("stablehlo")
     names = [
-        getattr(kernels, name)
-        for name in ("FORWARD", "SKIP", "GRADIENT", "INTERVAL", "MOMENTS")
+        getattr(kernels, name) for name in ("FORWARD", "SKIP", "GRADIENT", "MOMENTS")
     ]
     found = Counter()
     for opaque in custom_calls(module):

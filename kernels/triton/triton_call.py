@@ -3,14 +3,14 @@
 import contextlib
 import functools
 import inspect
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
-from jax.core import ShapedArray
-from jax.extend.core import Primitive
-from jax.interpreters import mlir
+
+from jaxbern.kernels.exclusive import exclusively
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Call:
     def run(self, args: Iterable[jax.Array], interpret: bool) -> Sequence[jax.Array]:
         """The kernel's outputs for arrays like ``inputs``."""
         if interpret:
-            from jaxbern.kernels import triton_offline
+            from jaxbern.kernels.triton import triton_offline
 
             return triton_offline.interpret(self, args)
         try:
@@ -39,36 +39,13 @@ class Call:
                 "implementation='triton' needs jax-triton and JAX with CUDA support: "
                 f"pip install 'jaxbern[triton,cuda12]' ({error})"
             ) from error
-        return _call_p.bind(*args, call=self)
-
-
-# A primitive of our own around jax-triton's, because the latter compiles while it is
-# lowered, long after the call, and that is when Triton must know our settings. It also
-# keeps jax-triton 0.4.1 away from JAX 0.12's dead-code elimination, which asks its rule
-# with one argument more than it takes.
-_call_p = Primitive("jaxbern_triton")
-_call_p.multiple_results = True
-_call_p.def_impl(
-    lambda *args, call: jax.jit(functools.partial(_call_p.bind, call=call))(*args)
-)
-_call_p.def_abstract_eval(
-    lambda *args, call: [ShapedArray(o.shape, o.dtype) for o in call.outputs]
-)
-
-
-def _lower(ctx, *args, call: Call):
-    launch = functools.partial(_launch, call)
-    with _portable_ptx():
-        return mlir.lower_fun(launch, multiple_results=True)(ctx, *args)
-
-
-mlir.register_lowering(_call_p, _lower)
+        return _portably(functools.partial(_launch, self), self.outputs, *args)
 
 
 def _launch(call: Call, *args: jax.Array) -> Sequence[jax.Array]:
     import jax_triton
 
-    from jaxbern.kernels import triton_kernels
+    from jaxbern.kernels.triton import triton_kernels
 
     # Multiply-adds are written out, so nothing is left for the compiler to fuse.
     if "out_type" in inspect.signature(jax_triton.triton_call).parameters:  # 0.4
@@ -112,18 +89,27 @@ def ptx_version(capability: int) -> int:
 def _portable_ptx() -> Iterator[None]:
     """Add :func:`ptx_version` to the options that jax-triton gives to Triton.
 
-    0.3 cannot pass it on, and who calls does not know for which GPU it will be.
+    0.3 cannot pass it on, and who calls does not know for which GPU it will be. Other
+    threads, which may compile kernels that are not ours, get what they ask for.
     """
     from triton.backends.nvidia.compiler import CUDABackend
 
-    original = CUDABackend.parse_options
+    original, ours = CUDABackend.parse_options, threading.get_ident()
 
     def parse_options(self, options):
-        version = ptx_version(self.target.arch)
-        return original(self, {**options, "ptx_version": version})
+        if threading.get_ident() == ours:
+            options = {**options, "ptx_version": ptx_version(self.target.arch)}
+        return original(self, options)
 
     CUDABackend.parse_options = parse_options
     try:
         yield
     finally:
         CUDABackend.parse_options = original
+
+
+# A primitive of our own around jax-triton's, because the latter compiles while it is
+# lowered, long after the call, and that is when Triton must know our settings. It also
+# keeps jax-triton 0.4.1 away from JAX 0.12's dead-code elimination, which asks its rule
+# with one argument more than it takes.
+_portably = exclusively("jaxbern_triton", _portable_ptx)

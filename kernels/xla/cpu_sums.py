@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbern.kernels.algebra import outside, terms
+from jaxbern.kernels.xla.products import terms
 
 
 @dataclass(frozen=True)
@@ -43,48 +43,42 @@ TILING = _UNROLLED if jax.__version_info__ < (0, 11) else _STREAMED
 def sum_terms(
     x: jax.Array,
     dy: jax.Array,
-    lower: jax.Array,
-    upper: jax.Array,
+    interval: jax.Array,
     degree: int,
     shape: tuple[int, ...],
     *,
-    with_outside: bool = False,
+    ends: str | None = None,
     tiling: Tiling = TILING,
 ) -> jax.Array:
-    """``sum dy * (2t)^k * (2s)^(n-k)`` for every k, as ``[degree+1, *shape]``.
+    """The sums of :func:`products.terms` over rows, ``[n+1, *shape]`` or ``[n+3, *shape]``.
 
     ``x`` and ``dy`` have one shape, of the rank of ``shape``; the sum runs over the axes
-    where ``shape`` is 1. ``with_outside`` adds the two sums of :func:`algebra.outside`.
+    where ``shape`` is 1.
     """
-    count = degree + 1 + 2 * with_outside
+    count = degree + 1 + 2 * bool(ends)
     if x.size == 0:
-        return jnp.zeros((count, *shape), lower.dtype)
+        return jnp.zeros((count, *shape), interval.dtype)
     if x.ndim == 0:
-        return jnp.stack(_values(x, dy, lower, upper, degree, with_outside))
+        return jnp.stack(terms(x, dy, interval, degree, ends=ends))
     # [groups, rows, width]: rows are the axes just before the last over which the sum
     # runs and the interval is the same. What else is reduced is summed afterwards.
     split = x.ndim - 1
-    fixed = zip(shape[:-1], lower.shape, upper.shape, strict=False)
-    for sizes in reversed(list(fixed)):
-        if sizes != (1, 1, 1):
+    for sizes in reversed(list(zip(shape[:-1], interval.shape[1:-1], strict=True))):
+        if sizes != (1, 1):
             break
         split -= 1
     kept = (*x.shape[:split], *[1] * (x.ndim - 1 - split), x.shape[-1])
     groups, width = math.prod(x.shape[:split]), x.shape[-1]
     rows = math.prod(x.shape[split:-1])
-    bounds = (
-        jnp.broadcast_to(b, (*x.shape[:split], *b.shape[split:])).reshape(
-            groups, 1, b.shape[-1]
-        )
-        for b in (lower, upper)
-    )
+    own = (len(interval), *x.shape[:split], *interval.shape[1 + split :])
+    interval = jnp.broadcast_to(interval, own)
     sums = _by_tiles(
         x.reshape(groups, rows * width),
         dy.reshape(groups, rows * width),
-        *bounds,
+        interval.reshape(len(interval), groups, 1, interval.shape[-1]),
         degree=degree,
         width=width,
-        with_outside=with_outside,
+        ends=ends,
         tiling=tiling,
     )
     sums = sums.reshape(count, *kept)
@@ -92,14 +86,7 @@ def sum_terms(
     return jnp.sum(sums, axis=axes, keepdims=True) if axes else sums
 
 
-def _values(x, dy, lower, upper, degree, with_outside, first=0, last=None):
-    """The terms ``first <= k < last``; after the last of all, what lies outside."""
-    last = degree + 1 if last is None else last
-    values = terms(x, dy, lower, upper, degree, first, last)
-    return values + outside(x, dy, lower, upper) * (with_outside and last > degree)
-
-
-def _by_tiles(x, dy, lower, upper, *, degree, width, with_outside, tiling):
+def _by_tiles(x, dy, interval, *, degree, width, ends, tiling):
     """Sums over rows: from ``[groups, rows * width]`` to ``[n+1, groups, width]``."""
     groups, size = x.shape
     rows = size // width
@@ -109,22 +96,22 @@ def _by_tiles(x, dy, lower, upper, *, degree, width, with_outside, tiling):
     inner = max(1, min(beside, _VECTORISED // width))
     outer = beside // inner
     tile = tiling.depth * outer * inner * width
-    lower, upper = (
-        b if b.shape[-1] == 1 else jnp.tile(b, (1, 1, inner)) for b in (lower, upper)
-    )
-    lower, upper = lower[:, :, None], upper[:, :, None]
+    if interval.shape[-1] > 1:
+        interval = jnp.tile(interval, (1, 1, 1, inner))
+    interval = interval[:, :, :, None]
 
     def reduce_tile(x, dy):
         shape = (groups, tiling.depth, outer, inner * width)
         x, dy = (v.reshape(shape) for v in (x, dy))
         count = -(-(degree + 1) // tiling.group)
         edges = [(degree + 1) * i // count for i in range(count + 1)]
-        zero = jnp.zeros((), lower.dtype)
+        zero = jnp.zeros((), interval.dtype)
         sums = []
         for first, last in itertools.pairwise(edges):
             # Casting and clamping happen in there, inside this loop: outside they
             # would be arrays of their own.
-            values = _values(x, dy, lower, upper, degree, with_outside, first, last)
+            cut = {"first": first, "last": last}
+            values = terms(x, dy, interval, degree, ends=ends, **cut)
             sums += lax.reduce(values, [zero] * len(values), _add, (1,))
         return sums
 

@@ -7,6 +7,7 @@ whole cache lines, and what belongs to a column (coefficients, interval, sums) i
 once and stays in that thread's registers for all of its rows.
 """
 
+import contextlib
 import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -17,10 +18,9 @@ import jax.numpy as jnp
 from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton as plgpu
-from jax.extend.core import Primitive
-from jax.interpreters import mlir
 
 from jaxbern.kernels.config import Launch
+from jaxbern.kernels.exclusive import exclusively
 
 
 @dataclass(frozen=True)
@@ -67,28 +67,25 @@ class Strip:
     block: jax.Array  # which of the row blocks
     column: jax.Array  # the first
 
-    def coeffs(self, ref) -> list[jax.Array]:
-        """This program's columns of ``ref [n+1, S or 1, W or 1]``, for every k."""
-        if self.grid.interpret:
-            launch = self.grid.launch
-            shape = (ref.shape[0], launch.rows, launch.columns)
-            return list(self._parameter(ref, shape, _iota(shape, 0)))
-        return [self.bound(ref, k) for k in range(ref.shape[0])]
+    def parameters(self, ref) -> list[jax.Array]:
+        """This program's columns of ``ref [k, S or 1, W or 1]``, alike in all rows.
 
-    def bound(self, ref, *leading: int) -> jax.Array:
-        """This program's columns of ``ref [S or 1, W or 1]``, alike in all rows."""
-        launch = self.grid.launch
-        return self._parameter(ref, (launch.rows, launch.columns), *leading)
+        A tile for each k, already as the elements of ``x`` lie in threads.
+        """
+        tile = (self.grid.launch.rows, self.grid.launch.columns)
+        if self.grid.interpret:  # One access is compiled much faster than many.
+            shape = (ref.shape[0], *tile)
+            return list(self._load(ref, shape, _iota(shape, 0)))
+        return [self._load(ref, tile, k) for k in range(ref.shape[0])]
 
-    def _parameter(self, ref, shape: tuple[int, ...], *leading) -> jax.Array:
-        """A tile per coefficient, already as the elements of ``x`` lie in threads."""
-        groups, width = ref.shape[-2:]
+    def _load(self, ref, shape: tuple[int, ...], k) -> jax.Array:
+        groups, width = ref.shape[1:]
         columns = self.column + _iota(shape, len(shape) - 1)
         inside = columns < width if width % self.grid.launch.columns else None
         if width == 1:
             columns, inside = jnp.zeros_like(columns), None
         group = self.group if groups > 1 else 0
-        return load(ref.at[*leading, group, columns], inside)
+        return load(ref.at[k, group, columns], inside)
 
     def store_sums(self, ref, sums: Sequence[jax.Array]) -> None:
         """Add up the rows of each tile, into ``ref [sums, row_blocks, S, W]``.
@@ -259,32 +256,19 @@ def call(
         input_output_aliases=in_place or {},
         interpret=grid.interpret,
     )
-    if grid.interpret:
-        return run(*args)
-    return _quiet_p.bind(*args, run=run, results=tuple(results))
+    return run(*args) if grid.interpret else _quietly(run, results, *args)
 
 
-# JAX announces while lowering, long after the call above, that Pallas' Triton backend
-# will go. That is for the authors of this file to know, not for those who use it.
-_quiet_p = Primitive("jaxbern_pallas")
-_quiet_p.multiple_results = True
-_quiet_p.def_impl(
-    lambda *args, **params: jax.jit(lambda *a: _quiet_p.bind(*a, **params))(*args)
-)
-_quiet_p.def_abstract_eval(
-    lambda x, *args, run, results: [
-        x.update(shape=r.shape, dtype=r.dtype, weak_type=False) for r in results
-    ]
-)
+@contextlib.contextmanager
+def _no_deprecation_warning() -> Iterator[None]:
+    """JAX announces while lowering that Pallas' Triton backend will go.
 
-
-def _lower_quietly(ctx, *args, run, results):
-    del results
+    That is for the authors of this file to know, not for those who use it.
+    """
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "The Pallas Triton backend is deprecated", DeprecationWarning
-        )
-        return mlir.lower_fun(run, multiple_results=True)(ctx, *args)
+        message = "The Pallas Triton backend is deprecated"
+        warnings.filterwarnings("ignore", message, DeprecationWarning)
+        yield
 
 
-mlir.register_lowering(_quiet_p, _lower_quietly)
+_quietly = exclusively("jaxbern_pallas", _no_deprecation_warning)

@@ -1,8 +1,8 @@
 """Where a program of the Triton kernels works, what it reads and what it writes.
 
 Arrays are those of :mod:`jaxbern.kernels.layout`: ``x [S, B, W]``, coefficients ``[n+1, S or
-1, W or 1]``, bounds ``[S or 1, W or 1]``. A program takes ``COLS`` columns of one group and
-``span`` of its rows, in tiles of ``[ROWS, COLS]``.
+1, W or 1]``, interval ``[2 or 3, S or 1, W or 1]``. A program takes ``COLS`` columns of one
+group and ``span`` of its rows, in tiles of ``[ROWS, COLS]``.
 """
 
 import triton
@@ -63,43 +63,34 @@ def load_tiles(ptrs, masks, STRIDE: tl.constexpr, UNROLL: tl.constexpr):
 
 @triton.jit
 def load_interval(
-    lower_ptr,
-    upper_ptr,
+    interval_ptr,
     group,
     cols,
     SCALE: tl.constexpr,
     WIDTH: tl.constexpr,
-    LOWER_STRIDES: tl.constexpr,
-    UPPER_STRIDES: tl.constexpr,
+    STRIDES: tl.constexpr,
+    CENTRED: tl.constexpr,
 ):
-    """``l``, ``u`` and ``SCALE / (u - l)``: the only division."""
-    lower_ptr += group * LOWER_STRIDES[0] + cols * LOWER_STRIDES[1]
-    upper_ptr += group * UPPER_STRIDES[0] + cols * UPPER_STRIDES[1]
-    lower = tl.load(lower_ptr, mask=cols < WIDTH, other=0.0)[None, :]
-    upper = tl.load(upper_ptr, mask=cols < WIDTH, other=1.0)[None, :]
-    return (
-        lower,
-        upper,
-        tl.div_rn(tl.full(upper.shape, SCALE, tl.float32), upper - lower),
+    """``l``, ``u`` and the centre if there is one; ``SCALE / (u - l)``, the only division."""
+    rows = load_parameters(
+        interval_ptr, group, cols, 3 if CENTRED else 2, WIDTH, STRIDES
     )
+    # Columns that do not exist have l = u = 0: their quotients are never stored.
+    width = rows[1] - rows[0]
+    return rows, tl.div_rn(tl.full(width.shape, SCALE, tl.float32), width)
 
 
 @triton.jit
-def load_coefficients(
-    coeffs_ptr,
-    group,
-    cols,
-    DEGREE: tl.constexpr,
-    WIDTH: tl.constexpr,
-    STRIDES: tl.constexpr,
+def load_parameters(
+    ptr, group, cols, COUNT: tl.constexpr, WIDTH: tl.constexpr, STRIDES: tl.constexpr
 ):
-    """``c_k`` of each column, for every k."""
-    coeffs_ptr += group * STRIDES[1] + cols * STRIDES[2]
-    coeffs = ()
-    for k in tl.static_range(DEGREE + 1):
-        c = tl.load(coeffs_ptr + k * STRIDES[0], mask=cols < WIDTH, other=0.0)
-        coeffs = coeffs + (c[None, :],)
-    return coeffs
+    """Each column's numbers: coefficients, or the rows of the interval."""
+    ptr += group * STRIDES[1] + cols * STRIDES[2]
+    values = ()
+    for k in tl.static_range(COUNT):
+        value = tl.load(ptr + k * STRIDES[0], mask=cols < WIDTH, other=0.0)
+        values = values + (value[None, :],)
+    return values
 
 
 @triton.jit

@@ -19,6 +19,26 @@ def clamp(x, lower, upper):
 
 
 @triton.jit
+def shifted(x, interval, CENTRED: tl.constexpr):
+    """``x`` relative to the centre, if there is one."""
+    if CENTRED:
+        x = x - interval[2]
+    return x
+
+
+@triton.jit
+def rise(below, above, stretch, WEIGHT: tl.constexpr):
+    """The slope at an end, from the two coefficients there."""
+    return (above - below) * (stretch * WEIGHT)
+
+
+@triton.jit
+def add(sums, factor, first, second):
+    """``factor`` times each, to two sums."""
+    return (tl.fma(factor, first, sums[0]), tl.fma(factor, second, sums[1]))
+
+
+@triton.jit
 def distances(z, lower, upper, stretch):
     """``t`` and ``s`` times a scale, each from its own end."""
     return (z - lower) * stretch, (upper - z) * stretch

@@ -1,0 +1,1 @@
+"""The implementation as Triton kernels for CUDA, called through jax-triton."""

@@ -1,0 +1,1 @@
+"""The implementation in plain ``jax.numpy``, which runs on every platform."""
