@@ -149,4 +149,4 @@ def test_options_of_python(option):
         [sys.executable, *option, "-c", code], capture_output=True, text=True, cwd=ROOT
     )
     assert result.returncode == 0, result.stderr
-    assert int(result.stdout) > 30
+    assert int(result.stdout) == sum(len(plain(part)) for part in PARTS)
