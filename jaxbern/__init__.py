@@ -9,6 +9,8 @@ from jaxbern import poly as poly
 from jaxbern._version import __version__ as __version__
 from jaxbern.kernels.autotune import autotune as autotune
 from jaxbern.nn._act import BernsteinAct as BernsteinAct
+from jaxbern.nn._convert import convert as convert
+from jaxbern.nn._inspect import inspect as inspect
 from jaxbern.nn._mlp import MLP as MLP
 from jaxbern.nn._saturation import saturation as saturation
 from jaxbern.op._dispatch import explain as explain

@@ -1,14 +1,14 @@
 """Initialisers for Bernstein coefficients, in the form JAX and Flax use.
 
 Each function returns ``init(key, shape, dtype=float32)`` for coefficients of shape
-``[W, n+1]`` or ``[n+1]``. The random ones scale with the number of neurons ``W``; the shaped
-ones need the interval that the layer uses, which a layer fills in by itself when the
-initialiser is given to it by name.
+``[W, n+1]`` or ``[n+1]``. A layer gives them its own interval unless theirs is named; on
+their own they are for the operator's defaults, ``[-3, 3]`` and clamped.
 
 They can be pickled, as long as functions given to them can: what they return are functions
 of this module with their first arguments filled in.
 """
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Protocol
@@ -19,6 +19,16 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from jaxbern import poly
+from jaxbern.nn import _starts
+
+# What a layer can be told by name to start as: ``init="silu"``.
+FUNCTIONS: dict[str, Callable] = {
+    name: getattr(jax.nn, name)
+    for name in (
+        "silu", "gelu", "relu", "leaky_relu", "elu", "celu", "selu", "softplus",
+        "sigmoid", "mish", "soft_sign",
+    )
+} | {"tanh": jnp.tanh, "sin": jnp.sin}  # fmt: skip
 
 
 class Initializer(Protocol):
@@ -31,87 +41,131 @@ class Initializer(Protocol):
         ...
 
 
+@dataclasses.dataclass(frozen=True)
+class _OnInterval:
+    """An initialiser that depends on the interval; None is what the layer fills in."""
+
+    draw: Callable
+    lower: ArrayLike | None = None
+    upper: ArrayLike | None = None
+    outside: str | None = None
+
+    def on(self, lower: ArrayLike, upper: ArrayLike, outside: str) -> "_OnInterval":
+        given = {"lower": lower, "upper": upper, "outside": outside}
+        absent = {k: v for k, v in given.items() if getattr(self, k) is None}
+        return dataclasses.replace(self, **absent)
+
+    def __call__(self, key, shape, dtype=jnp.float32):
+        here = self.on(-3.0, 3.0, "clamp")
+        return self.draw(key, shape, dtype, here.lower, here.upper, here.outside)
+
+
 def smooth(std: float | None = None, degree: int = 3) -> Initializer:
-    """A random polynomial of low degree, written in degree ``n``: the default.
+    """A random polynomial of low degree, written in degree ``n``.
 
     ``min(n, degree) + 1`` coefficients are drawn from a normal distribution and elevated
     to degree ``n``. Independent coefficients make a polynomial rougher as ``n`` grows, and
     deep networks stop learning; an elevated one is as smooth at ``n = 25`` as at 3.
-    ``std`` is ``1 / W`` if not given.
+    ``std`` is the standard deviation of what is drawn. If it is not given, each polynomial
+    is shifted and scaled: standard normal inputs give outputs of mean 0 and variance 1.
 
     >>> smooth()(jax.random.key(0), (16, 26)).shape
     (16, 26)
     """
-
-    return functools.partial(_smooth, std, degree)
+    return _unit_gain(std, functools.partial(_smooth, std, degree))
 
 
 def _smooth(std, degree, key, shape, dtype=jnp.float32):
     low = min(shape[-1] - 1, degree)
-    drawn = normal(std)(key, (*shape[:-1], low + 1), dtype)
+    drawn = _normal(std, key, (*shape[:-1], low + 1), dtype)
     return poly.elevate(drawn, shape[-1] - 1)
 
 
 def normal(std: float | None = None) -> Initializer:
-    """Independent coefficients, ``normal(0, std)``; ``std`` is ``1 / W`` if not given.
+    """Independent coefficients, ``normal(0, std)``; of unit gain if ``std`` is not given.
 
     >>> normal(0.1)(jax.random.key(0), (16, 10)).shape
     (16, 10)
     """
-
-    return functools.partial(_normal, std)
+    return _unit_gain(std, functools.partial(_normal, std))
 
 
 def _normal(std, key, shape, dtype=jnp.float32):
-    scale = 1 / _neurons(shape) if std is None else std
+    scale = 1.0 if std is None else std
     return jax.random.normal(key, shape, dtype) * jnp.asarray(scale, dtype)
 
 
 def xavier() -> Initializer:
-    """Independent coefficients, ``normal(0, sqrt(2 / (W + n + 1)))``.
+    """Independent coefficients of unit gain, as :func:`normal`.
+
+    A ``jb.MLP`` with ``init="xavier"`` draws ``normal(0, sqrt(2 / (W + n + 1)))``.
 
     >>> xavier()(jax.random.key(0), (16, 10)).shape
     (16, 10)
     """
+    return normal()
 
-    return _xavier
+
+def paper() -> Initializer:
+    """The start of the paper's networks: :func:`smooth` with deviation ``1 / W``.
+
+    Made for BatchNorm and skip connections. Without them the signal dies within a few
+    layers, the sooner the wider they are.
+
+    >>> paper()(jax.random.key(0), (16, 10)).shape
+    (16, 10)
+    """
+    return _paper
 
 
-def _xavier(key, shape, dtype=jnp.float32):
-    return normal((2 / (_neurons(shape) + shape[-1])) ** 0.5)(key, shape, dtype)
+def _paper(key, shape, dtype=jnp.float32):
+    return _smooth(1 / _neurons(shape), 3, key, shape, dtype)
 
 
 def from_function(
     f: Callable,
     *,
-    lower: ArrayLike = -3.0,
-    upper: ArrayLike = 3.0,
-    method: str = "lstsq",
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+    method: str = "ends",
 ) -> Initializer:
-    """Every neuron starts as the polynomial nearest to ``f``; ``key`` is not used.
+    """Every neuron starts as a polynomial near ``f``; ``key`` is not used.
 
-    ``method`` is that of :func:`jaxbern.poly.from_function`.
+    The same as ``init=f`` in a layer, with more options. ``method="ends"`` is the
+    least-squares fit that keeps value and slope of ``f`` at both ends, so that
+    ``outside="linear"`` continues it along its tangents; ``"lstsq"`` and ``"bernstein"`` are
+    those of :func:`jaxbern.poly.from_function`. ``lower`` and ``upper`` are the layer's if
+    not given.
 
     >>> init = from_function(jax.nn.gelu)
     >>> init(jax.random.key(0), (16, 10)).shape
     (16, 10)
     """
+    return _OnInterval(functools.partial(_from_function, f, method), lower, upper)
 
-    return functools.partial(_from_function, f, lower, upper, method)
 
-
-def _from_function(f, lower, upper, method, key, shape, dtype=jnp.float32):
-    del key
-    ends = {"lower": lower, "upper": upper}
-    coeffs = poly.from_function(f, shape[-1] - 1, method=method, **ends)
-    return jnp.broadcast_to(coeffs.astype(dtype), shape)
+def _from_function(f, method, key, shape, dtype, lower, upper, outside):
+    del key, outside
+    degree = shape[-1] - 1
+    if method == "ends":
+        coeffs = jnp.asarray(_starts.fit(f, degree, lower, upper), dtype)
+    else:
+        ends = {"lower": lower, "upper": upper}
+        coeffs = poly.from_function(f, degree, method=method, **ends).astype(dtype)
+    return jnp.broadcast_to(coeffs, shape)
 
 
 def _same(x):
     return x
 
 
-def identity(*, lower: ArrayLike = -3.0, upper: ArrayLike = 3.0) -> Initializer:
+def _at_least_zero(x):
+    return np.maximum(x, 0.0)
+
+
+def identity(
+    *, lower: ArrayLike | None = None, upper: ArrayLike | None = None
+) -> Initializer:
     """``sigma(x) = x`` on the interval, exactly.
 
     >>> identity()(jax.random.key(0), (4,)).tolist()
@@ -120,21 +174,18 @@ def identity(*, lower: ArrayLike = -3.0, upper: ArrayLike = 3.0) -> Initializer:
     return from_function(_same, lower=lower, upper=upper, method="bernstein")
 
 
-def relu(*, lower: ArrayLike = -3.0, upper: ArrayLike = 3.0) -> Initializer:
-    """A smoothed ``relu``: convex, increasing, never below zero.
+def relu(
+    *, lower: ArrayLike | None = None, upper: ArrayLike | None = None
+) -> Initializer:
+    """The polynomial nearest to ``relu``, as ``init="relu"`` in a layer.
 
-    It is the Bernstein approximation, which has these properties at every degree; the
-    least-squares fit is closer to the kink and has coefficients that grow like ``2^n``.
+    ``from_function(jax.nn.relu, method="bernstein")`` is farther from the kink but convex,
+    increasing and never below zero, at every degree.
 
     >>> relu()(jax.random.key(0), (4,)).tolist()
     [0.0, 0.0, 1.0, 3.0]
     """
-    return from_function(
-        functools.partial(np.maximum, 0.0),
-        lower=lower,
-        upper=upper,
-        method="bernstein",
-    )
+    return from_function(jax.nn.relu, lower=lower, upper=upper)
 
 
 def ramp() -> Initializer:
@@ -146,24 +197,73 @@ def ramp() -> Initializer:
     return from_function(_same, lower=0.0, upper=1.0, method="bernstein")
 
 
-_RANDOM = {"smooth": smooth, "normal": normal, "xavier": xavier, "ramp": ramp}
-_SHAPED = {"identity": identity, "relu": relu}
+def get(
+    init: str | Callable, lower: ArrayLike, upper: ArrayLike, outside: str = "clamp"
+) -> Initializer:
+    """The initialiser of a layer: by name, from a function ``f(x)``, or the one given.
+
+    >>> get("silu", -4.0, 4.0)(jax.random.key(0), (10,)).shape
+    (10,)
+    """
+    if isinstance(init, str):
+        found = _by_name(init)
+    elif callable(init):
+        found = from_function(init) if _starts.is_scalar_function(init) else init
+    else:
+        raise TypeError(
+            'init must be a name such as "silu", a function of x such as jax.nn.silu, '
+            f"or an initialiser init(key, shape, dtype); got {init!r}"
+        )
+    return found.on(lower, upper, outside) if isinstance(found, _OnInterval) else found
 
 
-def get(init: str | Initializer, lower: ArrayLike, upper: ArrayLike) -> Initializer:
-    """An initialiser by name, for the interval of the layer; or the one given."""
-    if callable(init):
-        return init
-    if init in _RANDOM:
-        return _RANDOM[init]()
-    if init in _SHAPED:
-        return _SHAPED[init](lower=lower, upper=upper)
-    names = ", ".join(map(repr, sorted(_RANDOM | _SHAPED)))
+def of_network(init: str | Callable) -> str | Callable:
+    """What a name stands for in ``jb.MLP``: starts of the paper, scaled by the width."""
+    return _OF_NETWORKS.get(init, init) if isinstance(init, str) else init
+
+
+_NAMED = {
+    "smooth": smooth, "normal": normal, "xavier": xavier, "paper": paper,
+    "identity": identity, "ramp": ramp,
+}  # fmt: skip
+
+
+def _by_name(name: str) -> Initializer:
+    if name in _NAMED:
+        return _NAMED[name]()
+    if name in FUNCTIONS:
+        return from_function(FUNCTIONS[name])
+    names = ", ".join(map(repr, (*FUNCTIONS, *_NAMED)))
     raise ValueError(
-        f"init must be one of {names}, or a function init(key, shape, dtype) such as "
-        f"jb.initializers.from_function(f); got {init!r}"
+        f"init must be one of {names}, a function of x such as jax.nn.silu, or an "
+        f"initialiser init(key, shape, dtype); got {name!r}"
     )
+
+
+def _unit_gain(std: float | None, draw: Initializer) -> Initializer:
+    """What is drawn, scaled to unit gain unless its deviation is named."""
+    return draw if std is not None else _OnInterval(functools.partial(_scaled, draw))
+
+
+def _scaled(draw, key, shape, dtype, lower, upper, outside):
+    return _starts.standardised(draw(key, shape, dtype), lower, upper, outside)
+
+
+def _narrow_normal(key, shape, dtype=jnp.float32):
+    return _normal(1 / _neurons(shape), key, shape, dtype)
+
+
+def _narrow_xavier(key, shape, dtype=jnp.float32):
+    return _normal((2 / (_neurons(shape) + shape[-1])) ** 0.5, key, shape, dtype)
 
 
 def _neurons(shape: tuple[int, ...]) -> int:
     return max(1, shape[-2] if len(shape) > 1 else 1)
+
+
+_OF_NETWORKS = {
+    "smooth": paper(),
+    "normal": _narrow_normal,
+    "xavier": _narrow_xavier,
+    "relu": from_function(_at_least_zero, method="bernstein"),
+}

@@ -55,7 +55,8 @@ class OneHidden(nnx.Module):
 
 def _bernstein(width: int, degree: int, rngs: nnx.Rngs) -> jb.BernsteinAct:
     lower, upper = INTERVAL
-    return jb.BernsteinAct(width, degree, lower=lower, upper=upper, rngs=rngs)
+    paper = {"outside": "clamp", "init": "paper"}
+    return jb.BernsteinAct(width, degree, lower=lower, upper=upper, **paper, rngs=rngs)
 
 
 def _linear(inputs: int, outputs: int, rngs: nnx.Rngs) -> nnx.Linear:

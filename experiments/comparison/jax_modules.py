@@ -13,6 +13,8 @@ DEGREE = 9
 INTERVALS, ORDER = 7, 3  # of splines: 7 + 3 coefficients
 RANGE = (-3.0, 3.0)
 INPUTS = (-1.0, 1.0)  # of the networks
+# The layer of the paper.
+PAPER = {"lower": RANGE[0], "upper": RANGE[1], "outside": "clamp", "init": "paper"}
 
 
 class Relu(nnx.Module):
@@ -31,7 +33,7 @@ class Bernsteins(nnx.Module):
         rngs = nnx.Rngs(seed)
         inner = hidden or width
         self.first = nnx.Linear(width, inner, rngs=rngs)
-        self.act = jb.BernsteinAct(inner, DEGREE, rngs=rngs)
+        self.act = jb.BernsteinAct(inner, DEGREE, **PAPER, rngs=rngs)
         self.last = nnx.Linear(inner, width, rngs=rngs) if hidden else None
 
     def __call__(self, x):
@@ -70,7 +72,7 @@ def relu(width: int, seed: int):
 
 
 def bernstein(width: int, seed: int):
-    return jb.BernsteinAct(width, DEGREE, rngs=nnx.Rngs(seed))
+    return jb.BernsteinAct(width, DEGREE, **PAPER, rngs=nnx.Rngs(seed))
 
 
 def dense_bernstein(width: int, seed: int):
@@ -100,7 +102,7 @@ def bernstein_network(features: int, outputs: int, width: int, seed: int, **opti
     rngs = nnx.Rngs(seed)
 
     def act(width):
-        return jb.BernsteinAct(width, DEGREE, rngs=rngs)
+        return jb.BernsteinAct(width, DEGREE, **PAPER, rngs=rngs)
 
     return Network(features, outputs, width, act, rngs, **options)
 

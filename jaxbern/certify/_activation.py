@@ -13,7 +13,9 @@ def points(config: NetworkConfig, coeffs: jax.Array | None, box: Bounds) -> Poin
     """Control points of every neuron of a layer, for ``x`` in a box ``[W]``."""
     if config.activation == BERNSTEIN:
         assert coeffs is not None
-        return _bernstein.points(coeffs, config.lower, config.upper, box)
+        return _bernstein.points(
+            coeffs, config.lower, config.upper, box, config.outside
+        )
     return _fixed.points(config.activation, box)
 
 
@@ -21,5 +23,7 @@ def slopes(config: NetworkConfig, coeffs: jax.Array | None, box: Bounds) -> Boun
     """Bounds on the derivative of every neuron of a layer."""
     if config.activation == BERNSTEIN:
         assert coeffs is not None
-        return _bernstein.slopes(coeffs, config.lower, config.upper, box)
+        return _bernstein.slopes(
+            coeffs, config.lower, config.upper, box, config.outside
+        )
     return _fixed.slopes(config.activation, box)

@@ -200,25 +200,31 @@ def _over_parts(one: Callable, guide: Callable, box: Bounds, splits: int) -> Any
 def _of_activation(each: Callable, network: BernsteinAct, box: Bounds) -> Any:
     """What ``each`` gives for every ``[in]`` of a box ``[..., in]``."""
     coeffs, (lower, upper) = network.coefficients, network.interval
-    numbers = (jnp.asarray(a, box.lower.dtype) for a in (coeffs, lower, upper))
+    numbers = [jnp.asarray(a, box.lower.dtype) for a in (coeffs, lower, upper)]
+    # One polynomial for all inputs is as many equal ones.
+    numbers[0] = jnp.broadcast_to(numbers[0], (box.lower.shape[-1], coeffs.shape[-1]))
     leading = box.lower.shape[:-1]
     rows = jax.tree.map(lambda end: end.reshape(-1, end.shape[-1]), box)
-    found = each(*numbers, rows)
+    found = each(*numbers, rows, network.config.outside)
     return jax.tree.map(lambda a: a.reshape(*leading, *a.shape[1:]), found)
 
 
-@jax.jit
-@functools.partial(jax.vmap, in_axes=(None, None, None, 0))
-def _ranges(coeffs, lower, upper, box: Bounds) -> Bounds:
-    found = heights(_bernstein.points(coeffs, lower, upper, box))
-    return only_if(_usable(coeffs, lower, upper, box), found)
+@functools.partial(jax.jit, static_argnums=4)
+def _ranges(coeffs, lower, upper, boxes: Bounds, outside: str) -> Bounds:
+    def one(box):
+        found = heights(_bernstein.points(coeffs, lower, upper, box, outside))
+        return only_if(_usable(coeffs, lower, upper, box), found)
+
+    return jax.vmap(one)(boxes)
 
 
-@jax.jit
-@functools.partial(jax.vmap, in_axes=(None, None, None, 0))
-def _steepest(coeffs, lower, upper, box: Bounds) -> jax.Array:
-    found = _bernstein.slopes(coeffs, lower, upper, box)
-    return jnp.max(largest(only_if(_usable(coeffs, lower, upper, box), found)))
+@functools.partial(jax.jit, static_argnums=4)
+def _steepest(coeffs, lower, upper, boxes: Bounds, outside: str) -> jax.Array:
+    def one(box):
+        found = _bernstein.slopes(coeffs, lower, upper, box, outside)
+        return jnp.max(largest(only_if(_usable(coeffs, lower, upper, box), found)))
+
+    return jax.vmap(one)(boxes)
 
 
 def _usable(coeffs, lower, upper, box: Bounds) -> jax.Array:

@@ -129,7 +129,14 @@ def refuse_for_activation(**options: Any) -> None:
 
 def width_of(network: MLP | BernsteinAct) -> int:
     """How many inputs it has."""
-    return network.config.in_features if isinstance(network, MLP) else network.features
+    if isinstance(network, MLP):
+        return network.config.in_features
+    if network.features is None:
+        raise ValueError(
+            "a shared BernsteinAct must know the width that it is certified for: make it "
+            "with features=..., as in BernsteinAct(16, shared=True)"
+        )
+    return network.features
 
 
 def dtypes_of(network: MLP | BernsteinAct) -> list[Any]:

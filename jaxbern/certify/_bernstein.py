@@ -4,7 +4,8 @@ The coefficients of a polynomial of degree ``n`` restricted to ``[a, b]`` are th
 its *control points*, over ``a + k/n (b - a)``. The graph lies in their convex hull, and so
 above every line that is below all of them. The hull is wider than the graph by a
 constant times ``(b - a)^2``, so the interval is cut into a few pieces first. Beyond the
-ends the activation is constant: the segment to ``(a, sigma(a))`` adds that one point.
+ends the activation is a straight line, level (``"clamp"``) or the tangent (``"linear"``): its
+segment to ``(a, sigma(a))`` adds that one point.
 """
 
 from typing import NamedTuple
@@ -30,7 +31,11 @@ class Points(NamedTuple):
 
 
 def points(
-    coeffs: jax.Array, lower: ArrayLike, upper: ArrayLike, box: Bounds
+    coeffs: jax.Array,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    box: Bounds,
+    outside: str = "clamp",
 ) -> Points:
     """Of ``coeffs [W, n+1]`` on ``[lower, upper]`` (scalars or ``[W]``) for ``x`` in a box."""
     cuts, pieces = _restricted(coeffs, lower, upper, box)
@@ -39,28 +44,57 @@ def points(
     start, stop = cuts[:, :-1, None], cuts[:, 1:, None]
     x = start + (stop - start) * jnp.asarray(along, cuts.dtype)[None, None]
     x, y = (a.reshape(len(coeffs), -1) for a in (x, pieces))
-    ends = box.lower[:, None], box.upper[:, None]
+    steps = poly.derivative(coeffs, lower=lower, upper=upper)
+    ends, slack = [y[:, 0], y[:, -1]], _slack(coeffs)
+    if outside == "linear":
+        tails = [_tail(steps, lower, upper, end) for end in box]
+        ends = [end + tail for end, tail in zip(ends, tails, strict=True)]
+        # A tail is a product of two numbers with a few roundings each; an infinite one
+        # has none.
+        sizes = [jnp.where(jnp.isfinite(tail), size(tail), 0) for tail in tails]
+        slack = slack + gamma(0, y.dtype) * (sizes[0] + sizes[1])
+        # A box beside the interval has nothing of the polynomial in it.
+        beside = ((box.lower > upper) | (box.upper < lower))[:, None]
+        x, y = (
+            jnp.where(beside, a[:, None], b) for a, b in ((box.lower, x), (ends[0], y))
+        )
     return Points(
-        jnp.concatenate([ends[0], x, ends[1]], axis=1),
-        jnp.concatenate([y[:, :1], y, y[:, -1:]], axis=1),
-        _slack(coeffs),
-        jnp.max(jnp.abs(poly.derivative(coeffs, lower=lower, upper=upper)), axis=1),
+        jnp.concatenate([box.lower[:, None], x, box.upper[:, None]], axis=1),
+        jnp.concatenate([ends[0][:, None], y, ends[1][:, None]], axis=1),
+        slack,
+        jnp.max(jnp.abs(steps), axis=1),
     )
 
 
 def slopes(
-    coeffs: jax.Array, lower: ArrayLike, upper: ArrayLike, box: Bounds
+    coeffs: jax.Array,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    box: Bounds,
+    outside: str = "clamp",
 ) -> Bounds:
-    """Bounds on the derivative; it is zero outside the interval."""
+    """Bounds on the derivative; outside it is zero, or that of the nearer end."""
     steps = poly.derivative(coeffs, lower=lower, upper=upper)
     _, pieces = _restricted(steps, lower, upper, box)
     least, most = jnp.min(pieces, axis=(1, 2)), jnp.max(pieces, axis=(1, 2))
     slack = _slack(steps)
-    outside = (box.lower < lower) | (box.upper > upper)
+    if outside == "linear":  # the pieces hold the ends that the box reaches beyond
+        return Bounds(least - slack, most + slack)
+    beyond = (box.lower < lower) | (box.upper > upper)
     return Bounds(
-        jnp.where(outside, jnp.minimum(least - slack, 0), least - slack),
-        jnp.where(outside, jnp.maximum(most + slack, 0), most + slack),
+        jnp.where(beyond, jnp.minimum(least - slack, 0), least - slack),
+        jnp.where(beyond, jnp.maximum(most + slack, 0), most + slack),
     )
+
+
+def _tail(steps, lower, upper, x):
+    """What the tangents add at ``x [W]``; where one is level, nothing even at infinity."""
+    below, above = jnp.minimum(x - lower, 0), jnp.maximum(x - upper, 0)
+    left, right = (
+        slope * jnp.where(slope == 0, 0, beyond)
+        for slope, beyond in ((steps[:, 0], below), (steps[:, -1], above))
+    )
+    return left + right
 
 
 def _restricted(coeffs, lower, upper, box):

@@ -1,21 +1,21 @@
 """``BernsteinAct`` for ``flax.nnx``."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 from flax import nnx
 from flax.errors import TraceContextError
 from jax.typing import ArrayLike, DTypeLike
 
-from jaxbern.initializers import Initializer
 from jaxbern.nn import _act_core as core
+from jaxbern.nn import _telemetry
 from jaxbern.nn._option_checks import (
     checked_epsilon,
     checked_momentum,
     flag,
     parameter_key,
-    whole,
 )
-from jaxbern.nn._saturation import saturation
 from jaxbern.op._operator import bernstein
 
 
@@ -23,16 +23,24 @@ class BernsteinAct(nnx.Module):
     """A learnable activation: one Bernstein polynomial per neuron.
 
     Stands where ``nnx.relu`` stood: input ``[..., features]``, output of the same shape and
-    dtype. Put a normalisation before it, so that most inputs fall in the interval.
+    dtype. It starts as ``silu`` and, beyond the interval, goes on along its tangents, so
+    that a network needs no normalisation for it.
 
     >>> import jax.numpy as jnp, jaxbern as jb
     >>> from flax import nnx
-    >>> act = jb.BernsteinAct(16, degree=9, rngs=nnx.Rngs(0))
+    >>> act = jb.BernsteinAct(16, rngs=nnx.Rngs(0))
     >>> act(jnp.zeros((32, 16))).shape
     (32, 16)
 
-    How often inputs leave the interval, per neuron, comes with any call and costs
-    nothing when it is not asked for:
+    The layer of the paper, for networks with BatchNorm, is this line:
+
+    >>> paper = {"lower": -3.0, "upper": 3.0, "outside": "clamp", "init": "paper"}
+    >>> act = jb.BernsteinAct(16, degree=9, **paper, rngs=nnx.Rngs(0))
+
+    How a layer is used comes with any call, per neuron, and costs nothing when it is not
+    asked for: the fraction of inputs outside the interval (``saturation``), how much of the
+    interval they use (``spread``), and by what the layer multiplies their spread (``gain``).
+    :func:`jaxbern.inspect` says what to make of them.
 
     >>> y, seen = nnx.capture(act, nnx.Intermediate)(jnp.full((32, 16), 4.0))
     >>> float(seen["saturation"][0].mean())
@@ -41,12 +49,14 @@ class BernsteinAct(nnx.Module):
 
     def __init__(
         self,
-        features: int,
-        degree: int,
+        features: int | None = None,
+        degree: int = core.DEGREE,
         *,
-        lower: ArrayLike = -3.0,
-        upper: ArrayLike = 3.0,
-        init: str | Initializer = "smooth",
+        lower: ArrayLike = core.LOWER,
+        upper: ArrayLike = core.UPPER,
+        outside: str = core.OUTSIDE,
+        init: str | Callable = core.INIT,
+        shared: bool = False,
         monotone: bool = False,
         domain: core.Domain = "fixed",
         momentum: float = 0.9,
@@ -60,11 +70,17 @@ class BernsteinAct(nnx.Module):
         """Create the layer.
 
         Args:
-          features: width of the last axis of the input, one polynomial each.
+          features: width of the last axis of the input, one polynomial each. Not needed
+            if the polynomial is ``shared``: it then takes inputs of any shape.
           degree: degree ``n`` of the polynomials, ``n + 1`` coefficients each.
-          lower: left end of the interval, a scalar or ``[features]``.
+          lower: left end of the interval, a number or ``[features]``.
           upper: right end of the interval.
-          init: name of an initialiser in ``jb.initializers``, or ``f(key, shape, dtype)``.
+          outside: beyond the interval, ``"linear"``: go on along the tangent of the end;
+            ``"clamp"``: keep the value of the end, as in the paper.
+          init: what to start as: a name such as ``"silu"``, ``"gelu"``, ``"tanh"``, ``"relu"``
+            or ``"smooth"`` (random), a function of ``x`` such as ``jax.nn.gelu``, or an
+            initialiser ``f(key, shape, dtype)`` such as those of ``jb.initializers``.
+          shared: use one polynomial for all features, ``n + 1`` parameters in all.
           monotone: make every polynomial increasing: the first coefficient is free,
             the increments are positive.
           domain: ``"fixed"``; ``"learned"``: centre and half-width of the interval are
@@ -78,9 +94,9 @@ class BernsteinAct(nnx.Module):
           implementation: as for :func:`jaxbern.bernstein`.
           rngs: where the initialiser's key comes from, stream ``params``.
         """
-        features = whole("features", features, 1)
+        features = core.checked_features(features, shared=shared)
         config = core.LayerConfig(
-            degree, lower, upper, monotone, domain, param_dtype=param_dtype
+            degree, lower, upper, monotone, domain, outside, shared, param_dtype
         )
         self.features = features
         self.config = nnx.static(config)
@@ -89,7 +105,8 @@ class BernsteinAct(nnx.Module):
         self.use_running_average = flag("use_running_average", use_running_average)
         self.dtype = dtype
         self.implementation = implementation
-        shape = (features, config.degree + 1)
+        each = config.shape(features)
+        shape = (*each, config.degree + 1)
         self.coeffs = nnx.Param(
             config.init_coeffs(init, parameter_key(rngs), shape, param_dtype)
         )
@@ -97,28 +114,31 @@ class BernsteinAct(nnx.Module):
             center, half_width = config.init_interval(features, param_dtype)
             self.center, self.half_width = nnx.Param(center), nnx.Param(half_width)
         if domain == "batch":
-            self.mean = nnx.BatchStat(jnp.zeros(features, param_dtype))
-            self.var = nnx.BatchStat(jnp.ones(features, param_dtype))
+            self.mean = nnx.BatchStat(jnp.zeros(each, param_dtype))
+            self.var = nnx.BatchStat(jnp.ones(each, param_dtype))
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Apply each neuron's polynomial to ``x [..., features]``."""
-        if self.dtype is not None:
-            x = jnp.asarray(x).astype(self.dtype)
+        x = jnp.asarray(x) if self.dtype is None else jnp.asarray(x).astype(self.dtype)
+        if not self.config.shared:
+            core.check_input(x, self.features)
         lower, upper = self._interval(x)
-        if hasattr(self, "__captures__"):  # inside nnx.capture
-            share = saturation(x, lower=lower, upper=upper)
-            self.sow(nnx.Intermediate, "saturation", share)
-        return bernstein(
+        y = bernstein(
             x,
             self.coefficients,
             lower=lower,
             upper=upper,
+            outside=self.config.outside,
             implementation=self.implementation,
         )
+        if hasattr(self, "__captures__"):  # inside nnx.capture
+            for name, value in _telemetry.of_layer(x, y, lower, upper).items():
+                self.sow(nnx.Intermediate, name, value)
+        return y
 
     @property
     def coefficients(self) -> jax.Array:
-        """The Bernstein coefficients ``[features, n+1]`` in use."""
+        """The Bernstein coefficients in use, ``[features, n+1]`` or, shared, ``[n+1]``."""
         return self.config.coefficients(self.coeffs[...])
 
     @property
@@ -135,7 +155,7 @@ class BernsteinAct(nnx.Module):
     def _interval(self, x: jax.Array) -> tuple[ArrayLike, ArrayLike]:
         if self.config.domain != "batch" or self.use_running_average:
             return self.interval
-        mean, var = core.batch_statistics(x, self.mean.dtype)
+        mean, var = core.batch_statistics(x, self.mean.dtype, shared=self.config.shared)
         try:
             for running, batch in ((self.mean, mean), (self.var, var)):
                 kept = self.momentum * running[...] + (1 - self.momentum) * batch

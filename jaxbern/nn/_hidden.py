@@ -103,6 +103,7 @@ def _lean(z, coeffs, running, skip, *, config):
             residual=skip,
             lower=config.lower,
             upper=config.upper,
+            outside=config.outside,
             implementation=config.implementation,
         )
         return y, statistics
@@ -124,6 +125,7 @@ def _standard(z, coeffs, running, skip, *, config):
             coeffs.T,
             lower=config.lower,
             upper=config.upper,
+            outside=config.outside,
             implementation=config.implementation,
         )
     else:

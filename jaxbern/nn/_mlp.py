@@ -51,6 +51,7 @@ class MLP(nnx.Module):
         out_features: int = 2,
         lower: float = -3.0,
         upper: float = 3.0,
+        outside: str = "clamp",
         init: str | Initializer = "smooth",
         monotone: bool = False,
         momentum: float = 0.9,
@@ -76,7 +77,9 @@ class MLP(nnx.Module):
           out_features: number of logits.
           lower: left end of the interval of each activation, after BatchNorm.
           upper: right end.
-          init: of the coefficients, as in :class:`jaxbern.BernsteinAct`.
+          outside: ``"clamp"`` or ``"linear"``, as for :func:`jaxbern.bernstein`.
+          init: of the coefficients, as in :class:`jaxbern.BernsteinAct`; but ``"smooth"``
+            and ``"normal"`` have standard deviation ``1 / W``, as in the paper.
           monotone: make every polynomial increasing.
           momentum: of the running statistics, in Flax's sense.
           epsilon: added to the variance.
@@ -101,6 +104,7 @@ class MLP(nnx.Module):
             out_features=out_features,
             lower=lower,
             upper=upper,
+            outside=outside,
             init=init if isinstance(init, str) else "custom",
             monotone=monotone,
             momentum=momentum,

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from jaxbern import initializers
 from jaxbern.nn import _act_core
 from jaxbern.nn._hidden import (
     ACTIVATIONS,
@@ -45,6 +46,7 @@ class NetworkConfig:
     out_features: int = 2
     lower: float = -3.0
     upper: float = 3.0
+    outside: str = "clamp"
     init: str = "smooth"
     monotone: bool = False
     momentum: float = 0.9
@@ -89,12 +91,16 @@ class NetworkConfig:
             self.lower,
             self.upper,
             self.monotone,
+            outside=self.outside,
             param_dtype=self.param_dtype,
         )
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; ``NetworkConfig(**config.to_dict()) == config``."""
-        return dataclasses.asdict(self)
+        options = dataclasses.asdict(self)
+        if self.outside == "clamp":  # as in files from before it could be chosen
+            del options["outside"]
+        return options
 
     @property
     def parameter_count(self) -> int:
@@ -124,7 +130,7 @@ def init(config: NetworkConfig, key: jax.Array, init_coeffs=None) -> dict[str, A
     if config.activation == BERNSTEIN:
         draw = functools.partial(
             config.layer.init_coeffs,
-            init_coeffs or config.init,
+            initializers.of_network(init_coeffs or config.init),
             shape=(config.width, config.degree + 1),
             dtype=config.param_dtype,
         )

@@ -9,5 +9,12 @@ from jaxbern.plot._activations import activation as activation
 from jaxbern.plot._activations import activations as activations
 from jaxbern.plot._boundary import decision_boundary as decision_boundary
 from jaxbern.plot._evolution import activation_evolution as activation_evolution
+from jaxbern.plot._inspection import inspection as inspection
 
-__all__ = ["activation", "activation_evolution", "activations", "decision_boundary"]
+__all__ = [
+    "activation",
+    "activation_evolution",
+    "activations",
+    "decision_boundary",
+    "inspection",
+]

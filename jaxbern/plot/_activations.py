@@ -7,8 +7,8 @@ import numpy as np
 from flax import nnx
 from numpy.typing import ArrayLike
 
+from jaxbern.nn._inside import Layer, layers
 from jaxbern.plot import _canvas
-from jaxbern.plot._plotted_layers import Layer, layers
 
 _BEYOND = 0.12  # how much is shown beyond the interval, in lengths of it
 _FARTHEST = 0.5  # how much at most, where inputs go beyond
@@ -27,7 +27,8 @@ def activations(
     Finds ``jb.BernsteinAct`` layers wherever they are, and those of ``jb.MLP``. A panel has
     the curve over its interval and its control points ``c_k``. With ``inputs`` to the
     network, the histogram of what reaches the neuron is under the curve; what lies
-    outside of the interval, where the neuron is constant, is shaded and counted.
+    outside of the interval, where the neuron is constant or a straight line, is shaded and
+    counted.
 
     >>> import jax.numpy as jnp, jaxbern as jb
     >>> model = jb.MLP(2, depth=2, width=3, degree=5, rngs=nnx.Rngs(0))
@@ -62,6 +63,7 @@ def activation(
     *,
     lower: float = -3.0,
     upper: float = 3.0,
+    outside: str = "clamp",
     inputs: ArrayLike | None = None,
     ax: Any = None,
 ) -> Any:
@@ -73,6 +75,7 @@ def activation(
       coeffs: the ``n + 1`` Bernstein coefficients.
       lower: left end of the interval.
       upper: right end.
+      outside: ``"clamp"`` or ``"linear"``, as for :func:`jaxbern.bernstein`.
       inputs: what reaches the neuron, any shape.
       ax: a ``matplotlib`` axis to draw into; a new figure if not given.
 
@@ -93,13 +96,14 @@ def activation(
         ax.set_ylabel(r"$\sigma(x)$")
     seen = None if inputs is None else np.ravel(np.asarray(inputs, np.float64))
     start, stop = reach(lower, upper, seen)
-    _outside(ax, lower, upper, start, stop, shaded=seen is not None)
+    _beyond(ax, lower, upper, start, stop, shaded=seen is not None)
     x = np.linspace(lower, upper, 201)
-    y = curve(coeffs, lower, upper, x)
+    y = curve(coeffs, lower, upper, x, outside)
     control = np.linspace(lower, upper, len(coeffs))
     ax.plot(control, coeffs, "--", color=_canvas.CONTROL, linewidth=0.8, alpha=0.6)
-    ax.plot([start, lower], y[[0, 0]], ":", color=_canvas.CURVE)
-    ax.plot([upper, stop], y[[-1, -1]], ":", color=_canvas.CURVE)
+    for tail in ([start, lower], [upper, stop]):
+        beyond = curve(coeffs, lower, upper, np.array(tail), outside)
+        ax.plot(tail, beyond, ":", color=_canvas.CURVE)
     ax.plot(x, y, color=_canvas.CURVE, linewidth=2.2)
     ax.plot(
         control, coeffs, "o", color=_canvas.CONTROL, markersize=5,
@@ -112,15 +116,26 @@ def activation(
     return ax.figure
 
 
-def curve(coeffs: np.ndarray, lower: float, upper: float, x: np.ndarray) -> np.ndarray:
-    """The polynomial at ``x``, clamped, in double precision; ``[points]``."""
+def curve(
+    coeffs: np.ndarray,
+    lower: float,
+    upper: float,
+    x: np.ndarray,
+    outside: str = "clamp",
+) -> np.ndarray:
+    """The activation at ``x`` in double precision; ``[points]``."""
     degree = len(coeffs) - 1
-    t = np.clip((x - lower) / (upper - lower), 0, 1)
+    place = (x - lower) / (upper - lower)
+    t = np.clip(place, 0, 1)
     terms = [
         c * math.comb(degree, k) * t**k * (1 - t) ** (degree - k)
         for k, c in enumerate(coeffs)
     ]
-    return np.sum(terms, axis=0)
+    y = np.sum(terms, axis=0)
+    if outside == "linear" and degree:
+        y += degree * (coeffs[1] - coeffs[0]) * np.minimum(place, 0)
+        y += degree * (coeffs[-1] - coeffs[-2]) * np.maximum(place - 1, 0)
+    return y
 
 
 def spread(count: int, most: int) -> list[int]:
@@ -159,13 +174,14 @@ def _fill(row: Any, layer: Layer, neurons: int) -> None:
             layer.coeffs[k],
             lower=float(layer.lower[k]),
             upper=float(layer.upper[k]),
+            outside=layer.outside,
             inputs=seen,
             ax=axis,
         )
         axis.set_title(f"{layer.name}, neuron {k}", fontsize=8, pad=3)
 
 
-def _outside(ax, lower, upper, start, stop, *, shaded: bool) -> None:
+def _beyond(ax, lower, upper, start, stop, *, shaded: bool) -> None:
     colour = _canvas.OUTSIDE if shaded else _canvas.INPUTS
     for left, right in ((start, lower), (upper, stop)):
         ax.axvspan(left, right, color=colour, alpha=0.14, linewidth=0)

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from flax import nnx
 
+from jaxbern.nn._inside import Layer, layers
 from jaxbern.plot import _canvas
 from jaxbern.plot._activations import curve, spread
-from jaxbern.plot._plotted_layers import Layer, layers
 
 
 def activation_evolution(
@@ -88,8 +88,8 @@ def _layers(moment: Any, lower: float, upper: float) -> list[Layer]:
             "a moment of history must be a flax.nnx network or coefficients [W, n+1], "
             f"got shape {list(coeffs.shape)}"
         )
-    ends = (np.full(len(coeffs), end) for end in (lower, upper))
-    return [Layer("activation", coeffs, *ends)]
+    low, up = (np.full(len(coeffs), end) for end in (lower, upper))
+    return [Layer("activation", coeffs, low, up, "clamp")]
 
 
 def _check(moments: list[tuple[float, list[Layer]]]) -> None:

@@ -109,6 +109,7 @@ class TrainConfig:
     def to_dict(self) -> dict[str, Any]:
         """For JSON: numbers, strings, lists and dictionaries."""
         options = {**dataclasses.asdict(self), "seeds": list(self.seeds)}
+        options["network"] = self.network.to_dict()
         if self.coeff_decay is None:  # what was trained before it could be chosen
             del options["coeff_decay"]
         return options

@@ -25,6 +25,8 @@ MARGIN = np.float32([[1.0, 0.0], [0.0, 1.0], [-1.0, 1.0]])
 # Of a network, and of its bounds: each option is somewhere.
 CASES = {
     "bernstein, residual": ({"depth": 12, "degree": 5}, {}),
+    "tangents": ({"depth": 4, "outside": "linear", "degree": 4}, {}),
+    "tangents, intervals": ({"outside": "linear"}, {"method": "interval"}),
     "gelu": ({"activation": "gelu", "residual": False}, {"weights": MARGIN}),
     "relu": ({"depth": 1, "activation": "relu"}, {"splits": 3}),
     "bernstein": ({"residual": False, "monotone": True}, {"method": "interval"}),
@@ -99,7 +101,9 @@ def test_nothing_leaves_the_bounds(name):
 @given(
     seed=st.integers(0, 10**6),
     scale=st.sampled_from([0.1, 1.0, 5.0, 100.0]),
-    name=st.sampled_from(["bernstein, residual", "bernstein", "relu", "selu"]),
+    name=st.sampled_from(
+        ["bernstein, residual", "bernstein", "tangents", "relu", "selu"]
+    ),
 )
 def test_nothing_leaves_the_bounds_of_any_network(seed, scale, name):
     rng = np.random.default_rng(seed)
@@ -253,14 +257,15 @@ def test_lipschitz_everywhere(norm):
     assert 0.3 * np.prod(norms) * last < product < 1.01 * np.prod(norms) * last
 
 
+@pytest.mark.parametrize("outside", ["clamp", "linear"])
 @pytest.mark.parametrize("domain", ["fixed", "learned", "batch"])
-def test_an_activation_alone(domain):
+def test_an_activation_alone(domain, outside):
     rng = np.random.default_rng(0)
     coeffs = np.float32(rng.normal(size=(4, 6)))
     ends = np.array([-3.0, -2.0, -1.0, 0.0]), np.ones(4)
     act = jb.BernsteinAct(
         4, 5, domain=domain, init=lambda *_: coeffs, lower=ends[0], rngs=nnx.Rngs(0),
-        upper=ends[1],
+        upper=ends[1], outside=outside,
     )  # fmt: skip
     act.eval()
     if domain == "batch":
@@ -273,6 +278,11 @@ def test_an_activation_alone(domain):
     flat = x.reshape(-1, 4)
     y = casteljau.value(flat, columns, *ends).reshape(x.shape)
     slopes = np.abs(casteljau.slope(flat, columns, *ends)).reshape(x.shape)
+    if outside == "linear":
+        inside = np.clip(flat, *ends)
+        tangents = casteljau.slope(inside, columns, *ends)
+        y = y + (tangents * (flat - inside)).reshape(x.shape)
+        slopes = np.abs(tangents).reshape(x.shape)
     found = jax.tree.map(np.asarray, jb.certify.bounds(act, lower, upper))
     # The ends of a learned domain and of a batch's are rounded.
     rounding = 0 if domain == "fixed" else 1e-6

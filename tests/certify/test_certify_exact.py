@@ -22,12 +22,13 @@ AWKWARD = [(0.1, 0.10001), (10.1, 10.2), (1000.1, 1000.7), (-0.3, 0.7), (-1e6, -
 TOO_EXTREME = [(-1e38, 1e38), (1e-38, 3e-38), (0.0, 1e-37), (-3e38, 3e38)]
 
 
-def activation(lower, upper, coeffs):
+def activation(lower, upper, coeffs, outside="clamp"):
     return jb.BernsteinAct(
         1,
         coeffs.shape[-1] - 1,
         lower=lower,
         upper=upper,
+        outside=outside,
         init=lambda *_: jnp.asarray(coeffs, jnp.float32),
         rngs=nnx.Rngs(0),
     )
@@ -54,10 +55,14 @@ def outside(act, start, stop, places=9):
     for place in range(places):
         left, right = (Fraction(float(end[0])) for end in box)
         x = left + Fraction(place, places - 1) * (right - left)
-        t = (min(max(x, lower), upper) - lower) / (upper - lower)
-        bad += not (found[0] <= exact_value(coeffs, t) <= found[1])
-        slope = abs(exact_value(steps, t)) if lower <= x <= upper else 0
-        bad += bool(slope > steepest)
+        inside = min(max(x, lower), upper)
+        t = (inside - lower) / (upper - lower)
+        slope = exact_value(steps, t)
+        if act.config.outside == "clamp":
+            slope = slope if lower <= x <= upper else 0
+        y = exact_value(coeffs, t) + slope * (x - inside)
+        bad += not (found[0] <= y <= found[1])
+        bad += bool(abs(slope) > steepest)
     return bad
 
 
@@ -93,7 +98,7 @@ def test_layers_on_intervals_of_every_size():
         degree = rng.choice([0, 1, 2, 3, 5, 9, 25])
         coeffs = rng.normal(size=(1, degree + 1)) * 10 ** rng.uniform(-6, 6)
         try:
-            act = activation(lower, upper, coeffs)
+            act = activation(lower, upper, coeffs, rng.choice(["clamp", "linear"]))
         except ValueError:
             refused += 1
             continue

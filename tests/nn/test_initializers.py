@@ -8,7 +8,7 @@ import pytest
 import jaxbern as jb
 
 KEY = jax.random.key(0)
-NAMES = ["smooth", "normal", "xavier", "identity", "relu", "ramp"]
+NAMES = ["smooth", "normal", "xavier", "paper", "identity", "relu", "ramp"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -25,7 +25,7 @@ def test_shape_dtype_and_determinism(name, shape, dtype):
 @pytest.mark.parametrize("degree", [3, 9, 25])
 def test_smooth_is_a_cubic_of_the_same_spread_at_every_degree(degree):
     width = 4096
-    coeffs = jb.initializers.smooth()(KEY, (width, degree + 1))
+    coeffs = jb.initializers.paper()(KEY, (width, degree + 1))
     # The fourth derivative of a cubic vanishes; rounding grows with its factor n^4.
     fourth = jb.poly.derivative(coeffs, order=4)
     scale = degree**4 / 6**4 * 2**4
@@ -38,17 +38,17 @@ def test_smooth_is_a_cubic_of_the_same_spread_at_every_degree(degree):
 def test_smooth_is_normal_up_to_degree_three():
     for degree in (0, 1, 3):
         np.testing.assert_array_equal(
-            jb.initializers.smooth()(KEY, (5, degree + 1)),
-            jb.initializers.normal()(KEY, (5, degree + 1)),
+            jb.initializers.smooth(0.2)(KEY, (5, degree + 1)),
+            jb.initializers.normal(0.2)(KEY, (5, degree + 1)),
         )
 
 
 def test_spread_of_the_random_ones():
     shape = (500, 21)
     for init, std in [
-        (jb.initializers.normal(), 1 / 500),
         (jb.initializers.normal(0.3), 0.3),
-        (jb.initializers.xavier(), (2 / 521) ** 0.5),
+        (jb.initializers.of_network("normal"), 1 / 500),
+        (jb.initializers.of_network("xavier"), (2 / 521) ** 0.5),
     ]:
         np.testing.assert_allclose(init(KEY, shape).std(), std, rtol=0.05)
 
@@ -62,8 +62,9 @@ def test_identity_is_the_identity(degree):
 
 
 @pytest.mark.parametrize("degree", [3, 9, 25])
-def test_relu_is_convex_increasing_and_above_relu(degree):
-    coeffs = jb.initializers.relu()(KEY, (degree + 1,))
+def test_bernsteins_relu_is_convex_increasing_and_above_relu(degree):
+    init = jb.initializers.from_function(jax.nn.relu, method="bernstein")
+    coeffs = init(KEY, (degree + 1,))
     x = jnp.linspace(-3.0, 3.0, 61)
     y = jb.bernstein(x, coeffs)
     assert (y >= jax.nn.relu(x) - 1e-5).all()

@@ -25,6 +25,10 @@ OPTIONS = [
     {"domain": "batch", "use_running_average": True},
     {"dtype": jnp.bfloat16},
     {"param_dtype": jnp.bfloat16},
+    {"init": "smooth", "outside": "clamp"},
+    {"shared": True},
+    {"shared": True, "domain": "learned", "init": jnp.tanh},
+    {"shared": True, "domain": "batch"},
 ]
 
 
@@ -37,9 +41,7 @@ def inputs() -> jax.Array:
 def test_nnx_equals_linen(options):
     act = jb.BernsteinAct(FEATURES, DEGREE, **options, rngs=nnx.Rngs(0))
     x = inputs()
-    linen_options = {k: v for k, v in options.items() if k != "init"}
-    if "init" in options:
-        linen_options["init_coeffs"] = options["init"]
+    linen_options = dict(options)
     if options.get("domain") == "batch":
         linen_options.setdefault("use_running_average", False)
     layer = LinenAct(DEGREE, **linen_options)
@@ -76,7 +78,9 @@ def test_layer_is_the_operator(options):
     act.use_running_average = True
     x = inputs().astype(options.get("dtype", jnp.float32))
     lower, upper = act.interval
-    want = jb.bernstein(x, act.coefficients, lower=lower, upper=upper)
+    want = jb.bernstein(
+        x, act.coefficients, lower=lower, upper=upper, outside=act.config.outside
+    )
     np.testing.assert_array_equal(act(x), want)
 
 
@@ -137,11 +141,11 @@ def test_batch_domain_follows_the_inputs():
 
 
 def test_saturation_counts_what_is_outside():
-    act = jb.BernsteinAct(2, 3, rngs=nnx.Rngs(0))
+    act = jb.BernsteinAct(2, 3, lower=-3.0, upper=3.0, rngs=nnx.Rngs(0))
     x = jnp.array([[0.0, 4.0], [3.0, -4.0], [-3.1, 0.0], [jnp.nan, jnp.inf]])
     _, seen = nnx.capture(act, nnx.Intermediate)(x)
     np.testing.assert_array_equal(seen["saturation"][0], [0.5, 0.75])
-    layer = LinenAct(3)
+    layer = LinenAct(3, lower=-3.0, upper=3.0)
     variables = layer.init(jax.random.key(0), x)
     _, seen = layer.apply(variables, x, mutable=["intermediates"])
     np.testing.assert_array_equal(seen["intermediates"]["saturation"][0], [0.5, 0.75])

@@ -144,7 +144,7 @@ def test_options_come_back(shared):
         ({"epsilon": 0.0}, ValueError, "epsilon must be positive and finite, got 0.0"),
         ({"dtype": jnp.int32}, ValueError, "dtype must be floating point, got 'int32'"),
         ({"param_dtype": bool}, ValueError, "param_dtype must be floating point"),
-        ({"init": "he"}, ValueError, "'identity'.*'smooth'.*from_function.*got 'he'"),
+        ({"init": "he"}, ValueError, "'silu'.*'smooth'.*'identity'.*got 'he'"),
     ],
 )
 def test_refused_options(options, error, message):

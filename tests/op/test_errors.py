@@ -87,7 +87,18 @@ def test_kernels_say_why_they_cannot_run_here(name, monkeypatch):
         ({"degree": 2.5}, TypeError, "degree must be an int of at least 0, got 2.5"),
         ({"lower": 1.0, "upper": 1.0}, ValueError, "lower must be less than upper"),
         ({"domain": "moving"}, ValueError, "'fixed', 'learned', 'batch', got 'moving'"),
-        ({"init": "he"}, ValueError, "'identity'.*'smooth'.*from_function.*got 'he'"),
+        (
+            {"init": "he"},
+            ValueError,
+            "'silu'.*'smooth'.*'identity'.*jax.nn.silu.*got 'he'",
+        ),
+        ({"init": 3}, TypeError, 'such as "silu".*got 3'),
+        ({"outside": "wrap"}, ValueError, '"clamp".*"linear".*wrap'),
+        (
+            {"shared": True, "lower": [-1.0, -2.0]},
+            ValueError,
+            r"shared=True .* one interval.*got lower=\(-1.0, -2.0\)",
+        ),
         (
             {"init": lambda key, shape, dtype: jnp.zeros(3)},
             ValueError,
@@ -99,8 +110,6 @@ def test_layers(options, error, message):
     options = {"degree": 3, **options}
     with pytest.raises(error, match=message):
         jb.BernsteinAct(2, **options, rngs=nnx.Rngs(0))
-    if "init" in options:
-        options["init_coeffs"] = options.pop("init")
     with pytest.raises(error, match=message):
         LinenAct(**options).init(jax.random.key(0), X)
 
@@ -113,5 +122,31 @@ def test_features(features):
 
 def test_layer_given_the_wrong_width():
     act = jb.BernsteinAct(4, 3, rngs=nnx.Rngs(0))
-    with pytest.raises(ValueError, match=r"x is \[3, 2\].*4 neurons"):
+    with pytest.raises(ValueError, match=r"features=4.*\[3, 2\].*features=2.*shared"):
         act(X)
+
+
+def test_features_may_be_left_out_only_if_shared():
+    with pytest.raises(TypeError, match=r"features must be an int.*got None"):
+        jb.BernsteinAct(rngs=nnx.Rngs(0))
+    act = jb.BernsteinAct(shared=True, rngs=nnx.Rngs(0))
+    assert act(X).shape == X.shape
+    assert act(jnp.float32(1)).shape == ()
+
+
+@pytest.mark.parametrize("make", [
+    lambda low: jb.BernsteinAct(2, lower=low, rngs=nnx.Rngs(0)),
+    lambda low: LinenAct(lower=low).init(jax.random.key(0), X),
+])  # fmt: skip
+def test_a_traced_end_says_what_to_write(make):
+    with pytest.raises(TypeError, match=r'lower must be a number.*traced.*"learned"'):
+        jax.jit(lambda low: make(low) and None)(-3.0)
+
+
+@pytest.mark.parametrize("shape", [(2,), (1, 2)])
+def test_one_row_has_no_variance(shape):
+    act = jb.BernsteinAct(2, domain="batch", rngs=nnx.Rngs(0))
+    with pytest.raises(ValueError, match=r"at least two rows.*evaluation mode"):
+        act(jnp.zeros(shape))
+    act.eval()
+    assert act(jnp.zeros(shape)).shape == shape

@@ -92,7 +92,12 @@ def _activation(config, x, coeffs):
     columns = coeffs.T[:, None]
     if len(columns) == 1:
         return np.broadcast_to(columns[0], x.shape), np.zeros_like(x)
-    return casteljau.value(x, columns, *ENDS), casteljau.slope(x, columns, *ENDS)
+    value = casteljau.value(x, columns, *ENDS)
+    if config.outside == "clamp":
+        return value, casteljau.slope(x, columns, *ENDS)
+    inside = np.clip(x, -3.0, 3.0)
+    slope = casteljau.slope(inside, columns, *ENDS)
+    return value + slope * (x - inside), slope
 
 
 def _moments(config, x, dy, coeffs):

@@ -12,7 +12,8 @@ import pytest
 from flax import nnx
 
 import jaxbern as jb
-from jaxbern.plot import _activations, _plotted_layers
+from jaxbern.nn import _inside
+from jaxbern.plot import _activations
 from tests.nn.networks import network
 from tests.oracles import casteljau
 
@@ -61,17 +62,17 @@ def mlp():
 
 
 def test_layers_are_found_by_name_with_their_own_intervals(net):
-    found = _plotted_layers.layers(net)
+    found = _inside.layers(net)
     names = [layer.name for layer in found]
     assert names == ["blocks.0.layers.2", "blocks.1.layers.2", "shared"]
     np.testing.assert_array_equal(found[1].coeffs, net.blocks[1].layers[2].coeffs[...])
-    assert found[0].lower.tolist() == [-3, -3]
+    assert found[0].lower.tolist() == [-4, -4]
     np.testing.assert_allclose(found[2].upper, [0.5, 1.0], rtol=1e-6)
     assert all(layer.inputs is None for layer in found)
 
 
 def test_inputs_are_what_reaches_each_layer(net, points):
-    found = _plotted_layers.layers(net, points)
+    found = _inside.layers(net, points)
     twin = nnx.clone(net)
     twin.eval()
     first = twin.blocks[0].layers
@@ -84,7 +85,7 @@ def test_inputs_are_what_reaches_each_layer(net, points):
 
 
 def test_inputs_of_an_mlp_are_those_whose_saturation_it_reports(mlp, points):
-    found = _plotted_layers.layers(mlp, points)
+    found = _inside.layers(mlp, points)
     assert [layer.name for layer in found] == ["layer 0", "layer 1", "layer 2"]
     twin = nnx.clone(mlp)
     twin.eval()
@@ -223,7 +224,7 @@ def test_pyplot_and_its_settings_are_not_touched(net):
 
 def test_matplotlib_is_imported_when_something_is_drawn(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    names = "_canvas _plotted_layers _activations _evolution _boundary"
+    names = "_canvas _activations _evolution _boundary _inspection"
     for name in names.split():
         spec = importlib.util.find_spec(f"jaxbern.plot.{name}")
         spec.loader.exec_module(importlib.util.module_from_spec(spec))

@@ -1,5 +1,6 @@
 """The Bernstein activations of a network, and what goes into each of them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ class Layer:
       name: where it is in the network.
       coeffs: ``[W, n+1]``.
       lower: left ends of the intervals, ``[W]``; ``upper`` the right ones.
+      outside: what happens beyond them, ``"clamp"`` or ``"linear"``.
       inputs: ``[N, W]``, or None if the network was not run.
     """
 
@@ -28,14 +30,20 @@ class Layer:
     coeffs: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+    outside: str
     inputs: np.ndarray | None = None
+
+
+Path = tuple[Any, ...]
+Part = BernsteinAct | MLP
 
 
 def layers(module: nnx.Module, inputs: Any = None) -> list[Layer]:
     """All layers of Bernstein activations, in the order of their names in the network.
 
     With ``inputs`` (a tuple if the network takes several) a copy of the network in
-    evaluation mode is run on them; the network itself stays as it is.
+    evaluation mode is run on them; the network itself stays as it is. The order is then
+    that of the first calls, and layers that were not called come last.
     """
     if not isinstance(module, nnx.Module):
         raise TypeError(
@@ -52,16 +60,13 @@ def layers(module: nnx.Module, inputs: Any = None) -> list[Layer]:
         )
     seen = {} if inputs is None else _run(copy, found, inputs)
     made = []
-    for path, part in found.items():
+    for path in [*seen, *(path for path in found if path not in seen)]:
+        part = found[path]
         if isinstance(part, MLP):
             made += _of_network(path, part, seen.get(path))
         else:
             made.append(_of_layer(path, part, seen.get(path)))
     return made
-
-
-Path = tuple[Any, ...]
-Part = BernsteinAct | MLP
 
 
 def _find(module: nnx.Module) -> dict[Path, Part]:
@@ -76,23 +81,26 @@ def _find(module: nnx.Module) -> dict[Path, Part]:
     return {path: found[path] for path in order}
 
 
-class _Recorded(nnx.Module):
-    """Put before a module's class: what it is called with can be captured."""
+def _recorded(kind: type, called: Callable[[], None]) -> type:
+    """The class, with calls that can be captured and are announced."""
 
-    def __call__(self, x):
+    def call(self, x):
+        called()
         self.sow(nnx.Intermediate, "recorded", x)
-        return super().__call__(x)
+        return kind.__call__(self, x)
+
+    return type(kind.__name__, (kind,), {"__call__": call})
 
 
 def _run(module: nnx.Module, found: dict[Path, Part], inputs: Any) -> dict[Path, Any]:
     """What each part was called with, over all its calls, rows of neurons or features."""
-    for part in found.values():
-        kind = type(part)
-        part.__class__ = type(kind.__name__, (_Recorded, kind), {})
+    order: dict[Path, None] = {}
+    for path, part in found.items():
+        part.__class__ = _recorded(type(part), lambda path=path: order.setdefault(path))
     arguments = inputs if isinstance(inputs, tuple) else (inputs,)
     _, seen = nnx.capture(module, nnx.Intermediate)(*arguments)
     rows = {}
-    for path in found:
+    for path in order:
         here: Any = seen
         for key in path:
             here = here.get(key, {})
@@ -104,12 +112,16 @@ def _run(module: nnx.Module, found: dict[Path, Part], inputs: Any) -> dict[Path,
 
 def _of_layer(path: Path, act: BernsteinAct, calls: Any) -> Layer:
     coeffs = np.asarray(act.coefficients, np.float64)
+    inputs = None if calls is None else np.concatenate(calls)
+    if coeffs.ndim == 1:  # shared: shown once for each neuron if their number is known
+        width = act.features or (1 if inputs is None else inputs.shape[-1])
+        coeffs = np.broadcast_to(coeffs, (width, len(coeffs)))
     lower, upper = (
         np.broadcast_to(np.asarray(end, np.float64), coeffs.shape[:1])
         for end in act.interval
     )
-    inputs = None if calls is None else np.concatenate(calls)
-    return Layer(_name(path) or "activation", coeffs, lower, upper, inputs)
+    name = _name(path) or "activation"
+    return Layer(name, coeffs, lower, upper, act.config.outside, inputs)
 
 
 def _of_network(path: Path, network: MLP, calls: Any) -> list[Layer]:
@@ -123,7 +135,14 @@ def _of_network(path: Path, network: MLP, calls: Any) -> list[Layer]:
     lower, upper = (np.full(config.width, end) for end in (config.lower, config.upper))
     prefix = _name(path)
     return [
-        Layer(f"{prefix} layer {k}".strip(), coeffs[k], lower, upper, inputs[k])
+        Layer(
+            f"{prefix} layer {k}".strip(),
+            coeffs[k],
+            lower,
+            upper,
+            config.outside,
+            inputs[k],
+        )
         for k in range(config.depth)
     ]
 

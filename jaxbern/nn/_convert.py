@@ -1,0 +1,252 @@
+"""``jaxbern.convert``: learnable activations for a network that is already there."""
+
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import linen, nnx
+from jax.typing import ArrayLike
+
+from jaxbern.initializers import FUNCTIONS
+from jaxbern.nn import _act_core as core
+from jaxbern.nn._act import BernsteinAct
+from jaxbern.nn._inline import Inline, inline_calls
+
+# Also elementwise, of one argument, and in the place of activations.
+_OTHERS = ("hard_tanh", "hard_sigmoid", "hard_silu", "relu6", "log_sigmoid")
+ACTIVATIONS = (*FUNCTIONS.values(), *(getattr(jax.nn, name) for name in _OTHERS))
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """One activation that is a layer now."""
+
+    path: str  # "blocks.0.act"
+    function: str  # "gelu"
+    features: int | None  # None: shared, or left to the input as in linen
+    calls: int = 1
+
+    def __str__(self) -> str:
+        """One line."""
+        widths = "" if self.features is None else f"features={self.features}"
+        times = "" if self.calls == 1 else f", called {self.calls} times"
+        return f"{self.path}: {self.function} -> BernsteinAct({widths}){times}"
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What :func:`convert` did; ``print`` it.
+
+    Attributes:
+      replaced: activations that are layers now.
+      unused: places of activations that the sample did not reach, left as they were.
+      inline: calls in the code of modules, left as they were.
+      change: the largest change of an output for the sample.
+      scale: the largest output, to compare with.
+    """
+
+    replaced: tuple[Replaced, ...]
+    unused: tuple[str, ...]
+    inline: tuple[Inline, ...]
+    change: float
+    scale: float
+
+    def __str__(self) -> str:
+        """A line for each activation, and what to do about the rest."""
+        lines = [f"replaced {len(self.replaced)} activations"]
+        lines += [f"  {each}" for each in self.replaced]
+        lines.append(
+            f"largest change of an output: {self.change:.2g} (outputs reach "
+            f"{self.scale:.2g})"
+        )
+        lines += [
+            f"left {path}: the sample input does not reach it" for path in self.unused
+        ]
+        for found in self.inline:
+            name = name_of(found.function)
+            lines.append(
+                f"left {found.call} ({found.where}): write self.act = jb.BernsteinAct("
+                f"features, init={name}, rngs=rngs) in __init__, self.act(...) here"
+            )
+        return "\n".join(lines)
+
+
+def convert(
+    model: nnx.Module,
+    sample: Any,
+    degree: int = core.DEGREE,
+    *,
+    functions: Iterable[Callable] = (),
+    shared: bool = False,
+    lower: ArrayLike = core.LOWER,
+    upper: ArrayLike = core.UPPER,
+    outside: str = core.OUTSIDE,
+) -> tuple[Any, Conversion]:
+    """Replace the activations that a network holds by layers that start as them.
+
+    Found are functions such as ``nnx.relu``, ``gelu``, ``silu``, ``tanh`` in attributes of
+    modules, in lists, tuples and dictionaries there, and in ``nnx.Sequential``. Each becomes
+    a :class:`jaxbern.BernsteinAct` that starts as that function, so that a trained network
+    computes nearly what it did, and can be trained further. Activations that are called
+    in the code of a module cannot be replaced: the report names them.
+
+    >>> import jax.numpy as jnp, jaxbern as jb
+    >>> from flax import nnx
+    >>> rngs = nnx.Rngs(0)
+    >>> first, last = nnx.Linear(2, 16, rngs=rngs), nnx.Linear(16, 1, rngs=rngs)
+    >>> model = nnx.Sequential(first, nnx.gelu, last)
+    >>> model, report = jb.convert(model, jnp.ones((4, 2)))
+    >>> report.replaced[0]
+    Replaced(path='layers.1', function='gelu', features=16, calls=1)
+
+    Args:
+      model: a ``flax.nnx`` network; it is not changed. (Of ``flax.linen``:
+        :func:`jaxbern.linen.convert`.)
+      sample: an input, from which the widths are learned and on which outputs are
+        compared, in evaluation mode; a tuple if the network takes several arguments.
+      degree: of the polynomials.
+      functions: more functions to replace, of one argument and elementwise.
+      shared: one polynomial per layer instead of one per neuron. An activation that is
+        called with inputs of several widths is shared in any case.
+      lower: left end of the interval.
+      upper: right end.
+      outside: as for :class:`jaxbern.BernsteinAct`.
+
+    Returns:
+      The new network, and a :class:`Conversion` that says what was replaced.
+    """
+    if isinstance(model, linen.Module):
+        raise TypeError("model is of flax.linen: write jb.linen.convert(model, ...)")
+    if not isinstance(model, nnx.Module):
+        raise TypeError(f"model must be a flax.nnx.Module, got {type(model).__name__}")
+    known = functools.partial(is_known, more=tuple(functions))
+    arguments = sample if isinstance(sample, tuple) else (sample,)
+
+    probed, probes = nnx.clone(model), {}
+    _replace(probed, known, lambda path, f: probes.setdefault(path, _Probe(f)))
+    inline = _inline(model, known)
+    if not probes and not inline:
+        raise ValueError(
+            f"{type(model).__name__} holds no activation that is known; name the "
+            "functions to replace: functions=(my_activation,)"
+        )
+    before = _outputs(probed, arguments)
+
+    options = {"lower": lower, "upper": upper, "outside": outside}
+
+    def layer(path: str, f: Callable) -> Any:
+        widths = probes[path].widths
+        if not widths:
+            return f
+        one = len(set(widths)) == 1 and not shared
+        return BernsteinAct(
+            widths[0] if one else None, degree, init=f, shared=not one, **options,
+            rngs=nnx.Rngs(0),
+        )  # fmt: skip
+
+    made = nnx.clone(model)
+    _replace(made, known, layer)
+    change, scale = difference(before, _outputs(nnx.clone(made), arguments))
+    replaced = tuple(
+        Replaced(
+            path,
+            name_of(probe.f).strip('"'),
+            _features(probe, shared),
+            len(probe.widths),
+        )
+        for path, probe in probes.items()
+        if probe.widths
+    )
+    unused = tuple(path for path, probe in probes.items() if not probe.widths)
+    return made, Conversion(replaced, unused, tuple(inline), change, scale)
+
+
+class _Probe:
+    """A function in its place, that notes the widths it is called with."""
+
+    def __init__(self, f: Callable):
+        self.f, self.widths = f, []
+
+    def __call__(self, x):
+        self.widths.append(jnp.shape(x)[-1] if jnp.ndim(x) else 1)
+        return self.f(x)
+
+
+def _features(probe: _Probe, shared: bool) -> int | None:
+    return None if shared or len(set(probe.widths)) > 1 else probe.widths[0]
+
+
+def is_known(f: Any, more: tuple = ()) -> bool:
+    """Whether ``f`` is an activation, with or without options given to it."""
+    if isinstance(f, functools.partial):
+        return not f.args and is_known(f.func, more)
+    return any(f is each for each in (*ACTIVATIONS, *more))
+
+
+def name_of(f: Any) -> str:
+    """What to write for ``init=``: a name in quotes, or the function's own."""
+    if isinstance(f, functools.partial):
+        return name_of(f.func)
+    for name, each in FUNCTIONS.items():
+        if f is each:
+            return f'"{name}"'
+    return getattr(f, "__name__", None) or repr(f)
+
+
+def _replace(model: nnx.Module, known: Callable, new: Callable) -> None:
+    """Put ``new(path, f)`` in the place of every known ``f`` that a module holds."""
+
+    def inside(value: Any, path: str) -> Any:
+        """The same object if nothing in it is replaced."""
+        if isinstance(value, list | tuple | nnx.List):
+            parts = [inside(part, f"{path}.{k}") for k, part in enumerate(value)]
+            same = all(a is b for a, b in zip(parts, value, strict=True))
+            return value if same else nnx.List([_held(part) for part in parts])
+        if isinstance(value, dict | nnx.Dict):
+            pairs = {k: inside(part, f"{path}.{k}") for k, part in value.items()}
+            same = all(pairs[k] is value[k] for k in pairs)
+            return value if same else nnx.Dict({k: _held(v) for k, v in pairs.items()})
+        return new(path, value) if callable(value) and known(value) else value
+
+    for path, module in list(nnx.iter_modules(model)):
+        for name, value in list(vars(module).items()):
+            if name.startswith("_pytree__"):
+                continue
+            replaced = inside(value, ".".join(map(str, (*path, name))))
+            if replaced is not value:
+                setattr(module, name, _held(replaced))
+
+
+def _held(value: Any) -> Any:
+    """Flax asks for a word when a layer takes the place of a function."""
+    holds = isinstance(
+        value, nnx.Module | nnx.List | nnx.Dict | nnx.Variable | jax.Array
+    )
+    return nnx.data(value) if holds else value
+
+
+def _outputs(model: nnx.Module, arguments: tuple) -> Any:
+    model.eval()
+    return model(*arguments)
+
+
+def difference(before: Any, after: Any) -> tuple[float, float]:
+    """The largest change of any number in a tree of outputs, and the largest number."""
+    change = scale = 0.0
+    for a, b in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
+        a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+        change = max(change, np.abs(a - b).max(initial=0.0))
+        scale = max(scale, np.abs(a).max(initial=0.0))
+    return float(change), float(scale)
+
+
+def _inline(model: nnx.Module, known: Callable) -> list[Inline]:
+    kinds = [k for _, module in nnx.iter_modules(model) for k in type(module).__mro__]
+    others = ("flax", "jaxbern", "builtins")
+    return inline_calls(
+        (k for k in kinds if k.__module__.partition(".")[0] not in others), known
+    )

@@ -1,0 +1,161 @@
+"""``jaxbern.inspect``: whether a network's signal reaches its activations."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from flax import nnx
+
+from jaxbern.nn._inside import Layer, layers
+from jaxbern.nn._telemetry import SPREAD
+from jaxbern.op._operator import bernstein
+
+# Where a verdict begins. In the networks that were seen to fail, inputs used less than
+# 1% of the interval from the second or third layer on; in those that learned, more than 5%.
+DEAD, EXPLODED, OFTEN, WEAK = 0.01, 100.0, 0.5, 0.01
+
+
+@dataclass(frozen=True)
+class LayerUse:
+    """How one layer of activations is used.
+
+    Attributes:
+      name: where it is in the network.
+      outside: the fraction of inputs outside the interval.
+      spread: four standard deviations of the inputs over the length of the interval.
+      gain: standard deviation of the outputs over that of the inputs.
+      verdict: what to make of it; ``"fine"``, or what is wrong and what to try.
+    """
+
+    name: str
+    outside: float
+    spread: float
+    gain: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """The layers in the order of their calls; ``print`` it for a table."""
+
+    layers: tuple[LayerUse, ...]
+
+    @property
+    def fine(self) -> bool:
+        """Whether nothing is wrong with any layer."""
+        return all(layer.verdict == "fine" for layer in self.layers)
+
+    def __str__(self) -> str:
+        """A table with a row for each layer."""
+        width = max(len("layer"), *(len(layer.name) for layer in self.layers))
+        lines = [
+            f"{'layer':<{width}} {'outside':>8} {'spread':>8} {'gain':>8}  verdict"
+        ]
+        lines += [
+            f"{each.name:<{width}} {_percent(each.outside):>8} {_percent(each.spread):>8} "
+            f"{each.gain:>8.2g}  {each.verdict}"
+            for each in self.layers
+        ]
+        return "\n".join(lines)
+
+
+def inspect(model: nnx.Module, x: Any) -> Inspection:
+    """How the activations of a network are used by inputs ``x``, with a verdict for each.
+
+    For every ``jb.BernsteinAct`` and every layer of a ``jb.MLP``: the fraction of inputs
+    outside the interval; their spread, four standard deviations over its length (50% for
+    standard normal inputs on [-4, 4]); the gain, by which the layer multiplies the spread.
+    A signal that dies shows in the spread: the polynomials then see one point only, and
+    gradients vanish with it.
+
+    >>> import jax, jaxbern as jb
+    >>> from flax import nnx
+    >>> rngs = nnx.Rngs(0)
+    >>> model = nnx.Sequential(
+    ...     nnx.Linear(4, 64, rngs=rngs), jb.BernsteinAct(64, rngs=rngs),
+    ...     nnx.Linear(64, 64, rngs=rngs), jb.BernsteinAct(64, rngs=rngs),
+    ... )
+    >>> print(jb.inspect(model, jax.random.normal(jax.random.key(0), (256, 4))))
+    layer     outside   spread     gain  verdict
+    layers.1     0.1%      53%     0.57  fine
+    layers.3    0.02%      30%     0.54  fine
+
+    Args:
+      model: a ``flax.nnx`` network. It is not changed: a copy in evaluation mode is run.
+      x: a batch of inputs; a tuple if the network takes several arguments.
+    """
+    found = [layer for layer in layers(model, x) if layer.inputs is not None]
+    if not found:
+        raise ValueError("the network called none of its Bernstein activations")
+    return Inspection(tuple(_uses(found)))
+
+
+def _uses(found: list[Layer]) -> Iterator[LayerUse]:
+    dead = None
+    for layer in found:
+        outside, spread, gain = _measured(layer)
+        verdict = _verdict(layer, outside, spread, gain, dead)
+        if dead is None and spread < DEAD:
+            dead = layer.name
+        yield LayerUse(layer.name, outside, spread, gain, verdict)
+
+
+def _measured(layer: Layer) -> tuple[float, float, float]:
+    """Fraction outside, spread and gain, over all neurons of a layer."""
+    x = np.asarray(layer.inputs, np.float32)
+    if len(x) < 2:
+        raise ValueError(
+            f"x must be a batch: {layer.name} saw one row, which has no spread"
+        )
+    coeffs = np.asarray(layer.coeffs, np.float32)
+    ends = {"lower": layer.lower, "upper": layer.upper, "outside": layer.outside}
+    y = np.asarray(bernstein(jax.numpy.asarray(x), coeffs, **ends), np.float64)
+    x = x.astype(np.float64)
+    inner, outer = x.var(axis=0), y.var(axis=0)
+    length = layer.upper - layer.lower
+    outside = np.mean(~((x >= layer.lower) & (x <= layer.upper)))  # NaN is outside
+    spread = SPREAD * math.sqrt(np.mean(inner / length**2))
+    gain = math.sqrt(outer.mean() / inner.mean()) if inner.mean() > 0 else 0.0
+    return float(outside), spread, gain
+
+
+def _verdict(
+    layer: Layer, outside: float, spread: float, gain: float, dead: str | None
+) -> str:
+    if not math.isfinite(spread):
+        return "inputs are not finite"
+    if dead is not None and spread < DEAD:
+        return f"dead since {dead}"
+    if spread < DEAD:
+        return (
+            f"signal dies in {layer.name}: inputs use {_percent(spread)} of the interval; "
+            "start as silu, or normalise before"
+        )
+    if spread > EXPLODED:
+        return f"signal explodes in {layer.name}: normalise before, or smaller weights"
+    if outside > OFTEN and layer.outside == "clamp":
+        return (
+            f"{_percent(outside)} of inputs are clamped and pass no gradient: "
+            'outside="linear", a wider interval, or normalise before'
+        )
+    if outside > OFTEN:
+        return (
+            f"{_percent(outside)} of inputs are on the straight lines outside: a wider "
+            "interval, or normalise before"
+        )
+    if gain < WEAK:
+        return f"outputs hardly move: their spread is {_percent(gain)} of the inputs'"
+    return "fine"
+
+
+def _percent(fraction: float) -> str:
+    """Two digits, and an exponent only where there is no other way."""
+    value = 100 * fraction
+    if not math.isfinite(value):
+        return str(value)
+    if value >= 10:
+        return f"{value:.0f}%"
+    return f"{value:.1f}%" if value >= 0.1 or value == 0 else f"{value:.1g}%"

@@ -1,0 +1,34 @@
+"""How an activation is used: what reaches it, and what leaves it."""
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxbern.nn._saturation import saturation
+from jaxbern.op._operator_arguments import arithmetic
+
+# Four standard deviations hold 95% of a normal distribution.
+SPREAD = 4
+
+
+def of_layer(
+    x: jax.Array, y: jax.Array, lower: ArrayLike, upper: ArrayLike
+) -> dict[str, jax.Array]:
+    """For each neuron, over all axes of ``x [..., W]`` but the last, by name.
+
+    ``saturation``, the fraction of inputs outside the interval; ``spread``, four standard
+    deviations of the inputs as a fraction of the interval; ``gain``, the deviation of the
+    outputs over that of the inputs (0 if inputs are all the same).
+    """
+    deviations = []
+    for value in (x, y):
+        wide = value.astype(arithmetic(value.dtype))
+        deviations.append(jnp.std(wide, axis=tuple(range(value.ndim - 1))))
+    inner, outer = deviations
+    length = jnp.asarray(upper, inner.dtype) - jnp.asarray(lower, inner.dtype)
+    moves = inner > 0
+    return {
+        "saturation": saturation(x, lower=lower, upper=upper),
+        "spread": SPREAD * inner / jnp.broadcast_to(length, inner.shape),
+        "gain": jnp.where(moves, outer / jnp.where(moves, inner, 1), 0),
+    }
