@@ -12,9 +12,8 @@ from jax.typing import ArrayLike, DTypeLike
 
 from jaxbern import initializers
 from jaxbern.nn._option_checks import checked_degree, flag, whole
-from jaxbern.op import _tails
 from jaxbern.op._interval import checked_interval, widths
-from jaxbern.op._operator_arguments import arithmetic
+from jaxbern.op._operator_arguments import arithmetic, check_outside
 
 Domain = Literal["fixed", "learned", "batch"]
 _DOMAINS = ("fixed", "learned", "batch")
@@ -49,7 +48,7 @@ class LayerConfig:
                 f"domain must be one of {', '.join(map(repr, _DOMAINS))}, "
                 f"got {self.domain!r}"
             )
-        _tails.check(self.outside)
+        check_outside(self.outside)
         for name in ("lower", "upper"):
             if isinstance(getattr(self, name), jax.core.Tracer):
                 raise TypeError(
