@@ -15,7 +15,6 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import os
 import shutil
 import uuid
 from collections.abc import Iterable, Mapping
@@ -26,6 +25,7 @@ import jaxbern as jb
 from experiments.sweep import cell_claims, cell_record
 from experiments.sweep.cell_record import CellResult
 from experiments.sweep.grid import Cell
+from jaxbern.io import write_text
 
 CELLS, RUNNING, FAILED = "cells", "running", "failed"
 DAMAGED, SWEEPS, COMPILED = "damaged", "sweeps", "compiled"
@@ -173,8 +173,7 @@ def remove_remains(root: Path) -> None:
 def write_failure(root: Path, cell: Cell, failure: Mapping[str, Any]) -> None:
     """Note what went wrong in a cell; ``failure["error"]`` is that in a line."""
     path = root / FAILED / f"{cell.name}.json"
-    path.parent.mkdir(exist_ok=True)
-    _write_whole(path, json.dumps(failure, indent=1) + "\n")
+    write_text(path, json.dumps(failure, indent=1) + "\n")
 
 
 def forget_failure(root: Path, cell: Cell) -> None:
@@ -187,8 +186,7 @@ def ask(root: Path, cells: Iterable[Cell], about: Mapping[str, Any]) -> None:
     names = sorted(cell.name for cell in cells)
     digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
     path = root / SWEEPS / f"{digest}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _write_whole(path, json.dumps({**about, "cells": names}, indent=1) + "\n")
+    write_text(path, json.dumps({**about, "cells": names}, indent=1) + "\n")
 
 
 def asked(root: Path) -> list[str]:
@@ -219,15 +217,6 @@ def _rename(new: Path, place: Path) -> None:
         if place.exists():
             raise FileExistsError(f"{place} is completed already") from problem
         raise
-
-
-def _write_whole(path: Path, text: str) -> None:
-    new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}")
-    try:
-        new.write_text(text)
-        os.replace(new, path)
-    finally:
-        new.unlink(missing_ok=True)
 
 
 def _names(directory: Path) -> list[str]:

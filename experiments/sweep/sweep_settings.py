@@ -6,13 +6,13 @@ store never mixes results that cannot be compared.
 
 import json
 import os
-import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from experiments.sweep.cell_record import CellResult
 from experiments.sweep.sweep_events import Events
+from jaxbern.io import temporary_name
 from jaxbern.train import TrainConfig
 
 SETTINGS = "settings"
@@ -76,7 +76,7 @@ def _write_once(path: Path, values: dict[str, Any]) -> dict[str, Any]:
     """Write a file unless there is one; what it holds then."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
-        new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}")
+        new = temporary_name(path)
         try:
             new.write_text(json.dumps(values, indent=1) + "\n")
             os.link(new, path)

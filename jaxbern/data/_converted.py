@@ -31,6 +31,7 @@ from jaxbern.data._errors import DataError
 from jaxbern.data._optional import optional, progress
 from jaxbern.data._published import SETS, Published
 from jaxbern.data._rows import Rows
+from jaxbern.io import flush, temporary_name
 
 _VERIFIED_AT_ONCE = 1 << 16  # rows
 FORMAT = 1  # of the copies; part of the key, so that other versions never meet
@@ -178,7 +179,7 @@ def _temporary(copy: Path) -> Iterator[Path]:
     copy.parent.mkdir(parents=True, exist_ok=True)
     for left in copy.parent.glob(f".{copy.name}.*.tmp"):
         shutil.rmtree(left)
-    temporary = _files.temporary_name(copy)
+    temporary = temporary_name(copy)
     temporary.mkdir()
     try:
         yield temporary
@@ -208,7 +209,7 @@ def _write(
         for file, dtype, tail in ((x_file, "<f4", shape), (y_file, "|u1", ())):
             file.seek(0)
             _header(file, dtype, (rows, *tail))
-            _files.flush(file)
+            flush(file)
     return {"rows": rows, "signal": signal, "fingerprint": fingerprint.hexdigest()}
 
 

@@ -17,6 +17,7 @@ from jaxbern.data import _files, _formats, _http
 from jaxbern.data._errors import DataError
 from jaxbern.data._optional import progress
 from jaxbern.data._published import Download, Published
+from jaxbern.io import flush
 
 # No file of these is larger; a server that announces no size is stopped there.
 MOST = 10 << 30
@@ -156,7 +157,7 @@ def _transfer(download: Download, part: Path) -> int | None:
                     out.flush()  # killed now, it goes on from here
                     report(done := done + len(first))
                     first = next(chunks, b"")
-            _files.flush(out)
+            flush(out)
     if answer.total is not None and done < answer.total:
         raise _http.Cut(f"the connection broke at {done:,} of {answer.total:,} bytes")
     return answer.total

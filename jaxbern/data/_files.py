@@ -7,13 +7,12 @@ import json
 import os
 import shutil
 import sys
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 from jaxbern.data._errors import DiskError
 from jaxbern.data._optional import optional
+from jaxbern.io import replacing
 
 CACHE_VARIABLE = "JAXBERN_CACHE"
 
@@ -87,27 +86,8 @@ def free_space(folder: Path) -> int:
 
 def write_json(file: Path, content: dict) -> None:
     """Replace the file as a whole."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_name(file)
-    try:
-        with temporary.open("w") as out:
-            json.dump(content, out, indent=1)
-            flush(out)
-        temporary.replace(file)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def temporary_name(final: Path) -> Path:
-    """A name beside the final one that nobody else uses, now or after a crash."""
-    return final.with_name(f".{final.name}.{uuid.uuid4().hex[:12]}.tmp")
-
-
-def flush(file: IO) -> None:
-    """Bring a file to the disk, so that its name never stands for less than all of it."""
-    file.flush()
-    os.fsync(file.fileno())
+    with replacing(file) as out:
+        json.dump(content, out, indent=1)
 
 
 def read_json(file: Path) -> dict:

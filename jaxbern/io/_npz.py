@@ -8,8 +8,6 @@ they are.
 import contextlib
 import json
 import math
-import os
-import uuid
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,6 +15,8 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+
+from jaxbern.io._atomic_write import replacing
 
 _HEADER = "header"
 # Bytes that a header may have when unpacked, and what NumPy puts before an array.
@@ -27,16 +27,8 @@ def write(path: Path, header: dict, arrays: Mapping[str, np.ndarray]) -> None:
     """Write beside ``path``, then take its place: never half a file under its name."""
     stored: dict[str, Any] = {k: _storable(array) for k, array in arrays.items()}
     stored[_HEADER] = np.array(json.dumps(header))
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            np.savez(file, **stored)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(path, "xb") as file:
+        np.savez(file, **stored)
 
 
 def read_header(path: Path) -> Any:

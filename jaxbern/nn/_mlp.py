@@ -196,9 +196,9 @@ class MLP(nnx.Module):
         appears whole or not at all. A directory that holds anything but such a
         checkpoint is not overwritten.
         """
-        from jaxbern.io import _model_files
+        from jaxbern.io import model_files
 
-        _model_files.save(self, Path(path))
+        model_files.save(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> "MLP":
@@ -206,9 +206,9 @@ class MLP(nnx.Module):
 
         Reading a file runs no code from it. A damaged or foreign one is a ``ValueError``.
         """
-        from jaxbern.io import _model_files
+        from jaxbern.io import model_files
 
-        return _model_files.load(Path(path))
+        return model_files.load(Path(path))
 
     @classmethod
     def from_config(cls, config: NetworkConfig, *, rngs: nnx.Rngs) -> "MLP":

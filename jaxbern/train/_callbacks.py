@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from jaxbern.io import write_text
 from jaxbern.train._config import TrainConfig
 from jaxbern.train._result import MEASURED, Record, Result
 
@@ -42,7 +43,7 @@ class JsonLines(Callback):
 
     def start(self, config: TrainConfig, past: Sequence[Record]) -> None:
         """Keep the epochs up to the checkpoint, and none that came after it."""
-        write_whole(self._path, "".join(map(_line, past)))
+        write_text(self._path, "".join(map(_line, past)))
 
     def epoch(self, records: Sequence[Record]) -> None:
         """Add lines."""
@@ -156,14 +157,6 @@ class ProgressBar(Callback):
 def bar_wanted(progress: bool | None) -> bool:
     """As told, or if somebody is watching."""
     return sys.stderr.isatty() if progress is None else progress
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Replace a file in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    new.write_text(text)
-    new.replace(path)
 
 
 def _line(record: Record) -> str:

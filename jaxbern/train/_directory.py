@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 from jaxbern.data import Dataset
+from jaxbern.io import write_text
 from jaxbern.train import _checkpoint
-from jaxbern.train._callbacks import Callback, JsonLines, write_whole
+from jaxbern.train._callbacks import Callback, JsonLines
 from jaxbern.train._checkpoint import CheckpointError, Checkpoints
 from jaxbern.train._config import TrainConfig
 from jaxbern.train._result import Result, Training
@@ -100,8 +101,8 @@ class _Summary(Callback):
         self._path = path
 
     def start(self, config: TrainConfig, past) -> None:
-        write_whole(self._path / "config.json", config.to_json())
+        write_text(self._path / "config.json", config.to_json())
 
     def end(self, result: Result) -> None:
         text = json.dumps(result.summary(), indent=1)
-        write_whole(self._path / "summary.json", text)
+        write_text(self._path / "summary.json", text)

@@ -198,7 +198,7 @@ def test_too_large_for_the_disk(server, monkeypatch):
 
 def test_disk_that_fills_up_on_the_way(server, monkeypatch):
     """What was written stays, and the next call goes on from there."""
-    flush = _files.flush
+    flush = _download.flush
 
     def full(file):
         if file.name.endswith(".part"):
@@ -206,7 +206,7 @@ def test_disk_that_fills_up_on_the_way(server, monkeypatch):
         flush(file)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_files, "flush", full)
+        patch.setattr(_download, "flush", full)
         server.cut = [PIECE]
         with pytest.raises(jb.data.DataError, match="no space left in"):
             _download.fetch(susy(server))

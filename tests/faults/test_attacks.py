@@ -19,7 +19,7 @@ from flax import nnx
 
 import jaxbern as jb
 from jaxbern.data._published import SUSY
-from jaxbern.io._model_files import FileError
+from jaxbern.io.model_files import FileError
 from jaxbern.train import _checkpoint
 from jaxbern.train._checkpoint import Checkpoints
 from tests.attack import attack, times
@@ -122,7 +122,7 @@ def test_training_checkpoints(tmp_path):
 def _restored(place, identity, template=None):
     """Epochs, history and the bytes of the state, for comparison."""
     if template is None:
-        from jaxbern.train._checks import checked_split
+        from jaxbern.train._config import checked_split
         from jaxbern.train._engine import engine
 
         config, data = changed(epochs=3), events()

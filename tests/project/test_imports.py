@@ -70,7 +70,7 @@ PARTS = {
 # A cycle through a function is no error of Python's. These are meant: what is on the
 # left loads what is on the right when a user first asks for it.
 LAZY_CYCLES = {
-    ("jaxbern.nn._mlp", "jaxbern.io._model_files"),
+    ("jaxbern.nn._mlp", "jaxbern.io.model_files"),
     ("jaxbern.kernels.triton.triton_call", "jaxbern.kernels.triton.triton_offline"),
 }
 # What comes along with packages that are dependencies, and what a user brings himself.
