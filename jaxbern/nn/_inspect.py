@@ -75,8 +75,10 @@ def inspect(model: nnx.Module, x: Any) -> Inspection:
     >>> from flax import nnx
     >>> rngs = nnx.Rngs(0)
     >>> model = nnx.Sequential(
-    ...     nnx.Linear(4, 64, rngs=rngs), jb.BernsteinAct(64, rngs=rngs),
-    ...     nnx.Linear(64, 64, rngs=rngs), jb.BernsteinAct(64, rngs=rngs),
+    ...     nnx.Linear(4, 64, rngs=rngs),
+    ...     jb.BernsteinAct(64, rngs=rngs),
+    ...     nnx.Linear(64, 64, rngs=rngs),
+    ...     jb.BernsteinAct(64, rngs=rngs),
     ... )
     >>> print(jb.inspect(model, jax.random.normal(jax.random.key(0), (256, 4))))
     layer     outside   spread     gain  verdict
