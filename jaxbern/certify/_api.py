@@ -75,7 +75,7 @@ def bounds(
         return _of_activation(_ranges, network, box)
     weights = _arguments.weights_of(weights, network.config.out_features)
     numbers = network._params(), (network.mean[...], network.var[...]), weights
-    return _bounds(network.config, *numbers, box, method=method, splits=splits)
+    return _bounds(network.config, *numbers, box, method=method, splits=int(splits))
 
 
 def lipschitz(
@@ -129,7 +129,7 @@ def lipschitz(
     options = {"norm": norm, "method": method}
     if box is None:
         return _constant(network.config, *numbers, arithmetic(*dtypes), **options)
-    return _constant_in(network.config, *numbers, box, splits=splits, **options)
+    return _constant_in(network.config, *numbers, box, splits=int(splits), **options)
 
 
 @functools.partial(jax.jit, static_argnames=("config", "method", "splits"))

@@ -1,5 +1,6 @@
 """What callers pass to ``jaxbern.certify``, checked before any work."""
 
+import numbers
 from typing import Any
 
 import jax
@@ -40,7 +41,7 @@ def check_choice(name: str, value: Any, choices: tuple) -> None:
 
 def check_splits(splits: Any, *, has_box: bool = True) -> None:
     """A number of rounds."""
-    if isinstance(splits, bool) or not isinstance(splits, int):
+    if isinstance(splits, bool) or not isinstance(splits, numbers.Integral):
         raise TypeError(f"splits must be an int, got {splits!r}")
     if not 0 <= splits <= _MOST_SPLITS:
         raise ValueError(

@@ -47,12 +47,11 @@ def points(
     steps = poly.derivative(coeffs, lower=lower, upper=upper)
     ends, slack = [y[:, 0], y[:, -1]], _slack(coeffs)
     if outside == "linear":
-        tails = [_tail(steps, lower, upper, end) for end in box]
+        tails, errors = zip(
+            *(_tail(coeffs, lower, upper, end) for end in box), strict=True
+        )
         ends = [end + tail for end, tail in zip(ends, tails, strict=True)]
-        # A tail is a product of two numbers with a few roundings each; an infinite one
-        # has none.
-        sizes = [jnp.where(jnp.isfinite(tail), size(tail), 0) for tail in tails]
-        slack = slack + gamma(0, y.dtype) * (sizes[0] + sizes[1])
+        slack = slack + errors[0] + errors[1]
         # A box beside the interval has nothing of the polynomial in it.
         beside = ((box.lower > upper) | (box.upper < lower))[:, None]
         x, y = (
@@ -87,14 +86,26 @@ def slopes(
     )
 
 
-def _tail(steps, lower, upper, x):
-    """What the tangents add at ``x [W]``; where one is level, nothing even at infinity."""
-    below, above = jnp.minimum(x - lower, 0), jnp.maximum(x - upper, 0)
-    left, right = (
-        slope * jnp.where(slope == 0, 0, beyond)
-        for slope, beyond in ((steps[:, 0], below), (steps[:, -1], above))
-    )
-    return left + right
+def _tail(coeffs, lower, upper, x):
+    """What the tangents add at ``x [W]``, and how far off that may be.
+
+    ``n (c_1 - c_0) (x - l) / (u - l)``: the quotient first, as the slope of a wide interval
+    may be too small for a float. Where a tangent is level there is nothing, even at
+    infinity; another infinite tail is not off by anything.
+    """
+    degree, width = coeffs.shape[-1] - 1, upper - lower
+    if not degree:
+        return jnp.zeros_like(x), jnp.zeros_like(x)
+    tail, error = jnp.zeros_like(x), jnp.zeros_like(x)
+    for rise, beyond in (
+        (coeffs[:, 1] - coeffs[:, 0], jnp.minimum(x - lower, 0)),
+        (coeffs[:, -1] - coeffs[:, -2], jnp.maximum(x - upper, 0)),
+    ):
+        away = jnp.where(rise == 0, 0, degree * (beyond / width))
+        tail = tail + rise * away
+        sizes = jnp.where(jnp.isfinite(away), size(rise) * jnp.abs(away), 0)
+        error = error + gamma(0, x.dtype) * sizes
+    return tail, error
 
 
 def _restricted(coeffs, lower, upper, box):

@@ -16,7 +16,6 @@ import contextlib
 import datetime
 import platform
 import shutil
-import time
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -65,10 +64,6 @@ def open_copy(copy: Path) -> Dataset:
         raise DataError(f"the copy in {copy} is damaged: {said}") from error
 
 
-# A file that is changed again at once can have the same time of change as before.
-_TICK = 100_000_000  # nanoseconds
-
-
 def _verify(
     copy: Path, x: np.ndarray, y: np.ndarray, published: Published, fingerprint: str
 ) -> None:
@@ -80,13 +75,14 @@ def _verify(
     }
     if _files.read_json(note) == state:
         return
+    lasting = all(_files.settled(changed) for _, changed in state.values())
     contents = Fingerprint(published.columns)
     for start in range(0, len(y), _VERIFIED_AT_ONCE):
         rows = slice(start, start + _VERIFIED_AT_ONCE)
         contents.update(x[rows], y[rows])
     if contents.hexdigest() != fingerprint:
         raise ValueError("its numbers have changed since they were written")
-    if time.time_ns() - max(changed for _, changed in state.values()) > _TICK:
+    if lasting:
         with contextlib.suppress(OSError):  # a cache that others may only read
             _files.write_json(note, state)
 

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from jaxbern.io import replacing
 
 CACHE_VARIABLE = "JAXBERN_CACHE"
 
+TICK = 100_000_000  # nanoseconds
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # The last two: network disks without locks.
 _CLOSED = (
@@ -103,17 +105,28 @@ def sha256(path: Path) -> str:
     """The SHA-256 of a file, computed once for each path, size and time of change."""
     if known := recorded_sha256(path):
         return known
-    digest = file_sha256(path)
+    about = _identity(path)
+    about["settled"] = settled(about["mtime_ns"])
+    digest = about["sha256"] = file_sha256(path)
     with writing():
-        write_json(_record(path), {**_identity(path), "sha256": digest})
+        write_json(_record(path), about)
     return digest
+
+
+def settled(changed: int) -> bool:
+    """Whether a file of this time of change can only be changed to a later one.
+
+    The clock of a file system stands still for some milliseconds: what is written to a
+    file right after it was read may not show in its time.
+    """
+    return time.time_ns() - changed > TICK
 
 
 def recorded_sha256(path: Path) -> str | None:
     """The SHA-256 of a file if it has been computed since the file last changed."""
     known, now = read_json(_record(path)), _identity(path)
     unchanged = all(known.get(key) == value for key, value in now.items())
-    return known.get("sha256") if unchanged else None
+    return known.get("sha256") if unchanged and known.get("settled") else None
 
 
 def last_sha256(path: Path) -> str | None:

@@ -76,6 +76,15 @@ def test_ends_that_are_not_float32_numbers(lower, upper):
             assert not outside(act, start, stop)
 
 
+@pytest.mark.parametrize("half", [1e-25, 1.0, 5e36])
+@pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
+def test_tangents_whose_slope_a_float_cannot_hold(half, size):
+    coeffs = size * np.array([[1.0, -1.0, 2.0, 5.0]])
+    act = activation(-half, half, coeffs, "linear")
+    for start, stop in [(-3, -2), (-2, 0.5), (0, 7), (5, 6), (1, 1)]:
+        assert not outside(act, start * half, stop * half)
+
+
 @pytest.mark.parametrize("lower, upper", TOO_EXTREME)
 def test_an_interval_that_float32_cannot_carry_is_refused(lower, upper):
     message = "upper - lower must be from"
@@ -103,8 +112,8 @@ def test_layers_on_intervals_of_every_size():
             refused += 1
             continue
         made += 1
-        for _ in range(3):
-            ends = middle + width * rng.uniform(-0.7, 0.7, 2)
+        for reach in (0.7, 0.7, 5.0):
+            ends = middle + width * rng.uniform(-reach, reach, 2)
             assert not outside(act, *np.sort(np.float32(ends)), places=5)
     print(f"{made} layers on intervals of every size, {refused} refused")
     assert refused < 4 * made
@@ -183,6 +192,12 @@ def test_of_a_network_that_gives_nan_nothing_is_known(part, value):
         assert slope == np.inf
 
 
+def test_splits_may_be_of_numpy():
+    box = np.zeros(3, np.float32), np.ones(3, np.float32)
+    found = jb.certify.bounds(MODEL, *box, method="interval", splits=np.int64(1))
+    assert np.isfinite(found).all()
+
+
 def test_an_activation_with_a_nan():
     act = activation(-3.0, 3.0, np.array([[0.0, np.nan, 1.0]]))
     low, high = jb.certify.bounds(act, np.zeros(1), np.ones(1))
@@ -201,7 +216,7 @@ def test_a_box_in_float64_is_rounded_outward(end):
         jb.certify.bounds(MODEL, [end + abs(end) * 1e-12, 0.0, 0.0], [end, 0.0, 0.0])
 
 
-ACTIVATIONS = ("bernstein", "relu", "leaky_relu", "selu", "gelu")
+ACTIVATIONS = ("bernstein", "bernstein linear", "relu", "leaky_relu", "selu", "gelu")
 CONFIGURATIONS = [
     (activation, residual, dtype, scale)
     for scale, residual, dtype, activation in itertools.product(
@@ -223,9 +238,9 @@ def program(*configuration):
 
 
 def some_network(activation, residual, dtype, seed=0):
-    model = network(
-        2, 3, 5, activation=activation, residual=residual, param_dtype=dtype, seed=seed
-    )
+    name, _, tails = activation.partition(" ")
+    options = {"activation": name, "outside": tails or "clamp", "param_dtype": dtype}
+    model = network(2, 3, 5, residual=residual, seed=seed, **options)
     model.eval()
     return model
 

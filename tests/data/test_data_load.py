@@ -86,6 +86,7 @@ def test_second_time_is_a_read_only_map_without_reading_the_file(tmp_path, monke
     x, y = data_files.events(HIGGS)
     path = tmp_path / "HIGGS.csv.gz"
     data_files.write_gzip(path, x, y)
+    os.utime(path, ns=(0, time.time_ns() - 10**9))  # nobody is writing to it now
     first = jb.data.load(path)
     monkeypatch.setattr(_files, "file_sha256", None)  # would be called to read it
     monkeypatch.setattr(_converted, "reader", None)
@@ -118,6 +119,25 @@ def test_a_changed_file_is_converted_again(tmp_path):
         data = jb.data.load(path)
     np.testing.assert_array_equal(data.x, x)
     jb.data.load(path)  # said once
+
+
+def test_a_file_that_changes_right_after_it_was_read(tmp_path):
+    """The time of change is the same, and so is the size."""
+    path = tmp_path / "HIGGS.csv"
+    x, y = data_files.events(HIGGS)
+    data_files.write_csv(path, x, y)
+    now = time.time_ns()
+    os.utime(path, ns=(now, now))
+    jb.data.load(path)
+    size = path.stat().st_size
+    x[:2] = x[1::-1].copy()  # two rows change places
+    y[:2] = y[1::-1].copy()
+    data_files.write_csv(path, x, y)
+    assert path.stat().st_size == size
+    os.utime(path, ns=(now, now))
+    with pytest.warns(UserWarning, match="has changed since it was last read"):
+        data = jb.data.load(path)
+    np.testing.assert_array_equal(data.x, x)
 
 
 def test_a_published_set_with_another_number_of_rows_is_said(tmp_path):
