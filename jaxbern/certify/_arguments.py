@@ -43,7 +43,7 @@ def check_splits(splits: Any, *, has_box: bool = True) -> None:
     """A number of rounds."""
     if isinstance(splits, bool) or not isinstance(splits, numbers.Integral):
         raise TypeError(f"splits must be an int, got {splits!r}")
-    if not 0 <= splits <= _MOST_SPLITS:
+    if not 0 <= int(splits) <= _MOST_SPLITS:
         raise ValueError(
             f"splits must be from 0 to {_MOST_SPLITS}, as there are 2**splits boxes, "
             f"got {splits}"
