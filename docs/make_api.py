@@ -17,6 +17,7 @@ NAMES = {
         "bernstein_norm",
         "BernsteinAct",
         "MLP",
+        "NetworkConfig",
         "convert",
         "inspect",
         "saturation",

@@ -8,15 +8,16 @@ from jaxbern import linen as linen
 from jaxbern import poly as poly
 from jaxbern._version import __version__ as __version__
 from jaxbern.kernels.autotune import autotune as autotune
-from jaxbern.nn._act import BernsteinAct as BernsteinAct
-from jaxbern.nn._convert import convert as convert
-from jaxbern.nn._inspect import inspect as inspect
-from jaxbern.nn._mlp import MLP as MLP
-from jaxbern.nn._saturation import saturation as saturation
-from jaxbern.op._dispatch import explain as explain
-from jaxbern.op._dispatch import implementation as implementation
-from jaxbern.op._operator import bernstein as bernstein
-from jaxbern.op._operator import bernstein_norm as bernstein_norm
+from jaxbern.nn import MLP as MLP
+from jaxbern.nn import BernsteinAct as BernsteinAct
+from jaxbern.nn import NetworkConfig as NetworkConfig
+from jaxbern.nn import convert as convert
+from jaxbern.nn import inspect as inspect
+from jaxbern.nn import saturation as saturation
+from jaxbern.op import bernstein as bernstein
+from jaxbern.op import bernstein_norm as bernstein_norm
+from jaxbern.op import explain as explain
+from jaxbern.op import implementation as implementation
 
 # Imported when they are first used: a user of the activation alone does not wait.
 _ON_DEMAND = ("certify", "data", "metrics", "optim", "plot", "train")

@@ -21,10 +21,10 @@ def main(argv: list[str] | None = None) -> int:
     if argv != ["doctor"]:
         print(f"no such command: {' '.join(argv)}\n\n{USAGE}", file=sys.stderr)
         return 2
-    from jaxbern.doctor import _doctor
+    from jaxbern import doctor
 
     try:
-        status = _doctor.run()
+        status = doctor.run()
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read the output wants no more, as head -1
         with contextlib.suppress(OSError, ValueError):

@@ -18,8 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from jaxbern import poly
-from jaxbern.nn import _starts
+from jaxbern import _starts, poly
 
 # What a layer can be told by name to start as: ``init="silu"``.
 FUNCTIONS: dict[str, Callable] = {

@@ -24,7 +24,7 @@ import numpy as np
 from jax import lax
 from jax.typing import ArrayLike
 
-from jaxbern.op._interval import checked_interval
+from jaxbern.op import checked_interval
 
 __all__ = ["basis", "derivative", "elevate", "from_function", "restrict", "to_power"]
 

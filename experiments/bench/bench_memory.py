@@ -5,7 +5,7 @@ import dataclasses
 from experiments.bench import bench_step
 from experiments.gpu import gpu_targets, hlo_traffic
 from experiments.gpu.gpu_compile import compile_for
-from jaxbern.nn._network import NetworkConfig
+from jaxbern.nn import NetworkConfig
 
 GIB = 2**30
 

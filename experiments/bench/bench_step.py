@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import optax
 
 from experiments.core.timing import best_in_turns, timed
-from jaxbern.nn import _network
-from jaxbern.nn._network import NetworkConfig
+from jaxbern import nn
+from jaxbern.nn import NetworkConfig
 
 HIGGS_FEATURES = 28
 
@@ -26,7 +26,7 @@ def loss_and_gradients(config: NetworkConfig) -> Callable:
     """``f(params, x, labels)`` with statistics of the batch."""
 
     def loss(params, x, labels):
-        logits = _network.forward(config, params, x, None).logits.astype(jnp.float32)
+        logits = nn.forward(config, params, x, None).logits.astype(jnp.float32)
         each = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
         return jnp.mean(each)
 
@@ -36,7 +36,7 @@ def loss_and_gradients(config: NetworkConfig) -> Callable:
 def shapes(config: NetworkConfig, rows: int) -> tuple[Any, ...]:
     """The step's arguments as shapes and dtypes."""
     return (
-        _network.parameter_shapes(config),
+        nn.parameter_shapes(config),
         jax.ShapeDtypeStruct((rows, config.in_features), jnp.float32),
         jax.ShapeDtypeStruct((rows,), jnp.int32),
     )
@@ -46,7 +46,7 @@ def arguments(config: NetworkConfig, rows: int) -> tuple[Any, ...]:
     """The step's arguments, drawn at random."""
     keys = jax.random.split(jax.random.key(0), 3)
     return (
-        jax.jit(functools.partial(_network.init, config))(keys[0]),
+        jax.jit(functools.partial(nn.init, config))(keys[0]),
         jax.random.uniform(keys[1], (rows, config.in_features)),
         jax.random.bernoulli(keys[2], shape=(rows,)).astype(jnp.int32),
     )

@@ -5,8 +5,7 @@ import jax
 from jaxbern.certify import _bernstein, _fixed
 from jaxbern.certify._bernstein import Points
 from jaxbern.certify._rounding import Bounds
-from jaxbern.nn._hidden import BERNSTEIN
-from jaxbern.nn._network import NetworkConfig
+from jaxbern.nn import BERNSTEIN, NetworkConfig
 
 
 def points(config: NetworkConfig, coeffs: jax.Array | None, box: Bounds) -> Points:

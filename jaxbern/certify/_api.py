@@ -14,12 +14,8 @@ from jaxbern.certify._layers import fold
 from jaxbern.certify._lines import heights
 from jaxbern.certify._rounding import Bounds, largest, only_if
 from jaxbern.certify._split_boxes import split
-from jaxbern.nn import _network
-from jaxbern.nn._act import BernsteinAct
-from jaxbern.nn._mlp import MLP
-from jaxbern.nn._network import NetworkConfig
-from jaxbern.op._interval import widths
-from jaxbern.op._operator_arguments import arithmetic
+from jaxbern.nn import MLP, BernsteinAct, NetworkConfig, forward
+from jaxbern.op import arithmetic, widths
 
 # So many boxes at a time: the affine method keeps matrices [2W, W] for each.
 _AT_ONCE = 64
@@ -74,7 +70,7 @@ def bounds(
         _arguments.refuse_for_activation(weights=weights, splits=splits)
         return _of_activation(_ranges, network, box)
     weights = _arguments.weights_of(weights, network.config.out_features)
-    numbers = network._params(), (network.mean[...], network.var[...]), weights
+    numbers = network.params(), (network.mean[...], network.var[...]), weights
     return _bounds(network.config, *numbers, box, method=method, splits=int(splits))
 
 
@@ -125,7 +121,7 @@ def lipschitz(
             box = Bounds(-everything, everything)
         return _of_activation(_steepest, network, box)
     weights = _arguments.weights_of(weights, network.config.out_features)
-    numbers = network._params(), (network.mean[...], network.var[...]), weights
+    numbers = network.params(), (network.mean[...], network.var[...]), weights
     options = {"norm": norm, "method": method}
     if box is None:
         return _constant(network.config, *numbers, arithmetic(*dtypes), **options)
@@ -174,7 +170,7 @@ def _guide(config: NetworkConfig, params, running, weights) -> Callable:
     """The network at one input, as it is computed: it only chooses where to split."""
 
     def f(x: jax.Array) -> jax.Array:
-        logits = _network.forward(config, params, x[None], running).logits[0]
+        logits = forward(config, params, x[None], running).logits[0]
         return logits if weights is None else weights.astype(logits.dtype) @ logits
 
     return f

@@ -9,9 +9,8 @@ from flax import nnx
 from jax.typing import ArrayLike
 
 from jaxbern.certify._rounding import Bounds
-from jaxbern.nn._act import BernsteinAct
-from jaxbern.nn._mlp import MLP
-from jaxbern.op._operator_arguments import arithmetic, floating
+from jaxbern.nn import MLP, BernsteinAct
+from jaxbern.op import arithmetic, floating
 
 _MOST_SPLITS = 16
 

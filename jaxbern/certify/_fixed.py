@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from jaxbern.certify._bernstein import Points
 from jaxbern.certify._rounding import Bounds, gamma, largest
-from jaxbern.nn._hidden import FIXED
+from jaxbern.nn import FIXED
 
 _SELU_SCALE, _SELU_ALPHA = 1.0507009873554804934, 1.6732632423543772848
 _ROOT = math.sqrt(2)  # gelu'' = (2 - x^2) exp(-x^2/2) / sqrt(2 pi)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbern.certify._rounding import Bounds, centred, gamma, known, size
-from jaxbern.nn._network import NetworkConfig
+from jaxbern.nn import NetworkConfig
 
 
 class Layer(NamedTuple):

@@ -12,7 +12,7 @@ from jaxbern.certify import _activation, _propagate
 from jaxbern.certify._layers import Layer, Network, matmul, terms
 from jaxbern.certify._norms import upper_norm
 from jaxbern.certify._rounding import Bounds, centred, gamma, largest, size
-from jaxbern.nn._network import NetworkConfig
+from jaxbern.nn import NetworkConfig
 
 
 def lipschitz(

@@ -33,7 +33,7 @@ from jaxbern.certify._rounding import (
     largest,
     size,
 )
-from jaxbern.nn._network import NetworkConfig
+from jaxbern.nn import NetworkConfig
 
 
 class Relaxed(NamedTuple):

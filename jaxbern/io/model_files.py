@@ -17,8 +17,7 @@ import numpy as np
 from flax import nnx
 
 from jaxbern.io import _npz, _orbax
-from jaxbern.nn._mlp import MLP
-from jaxbern.nn._network import NetworkConfig
+from jaxbern.nn import MLP, NetworkConfig
 
 FORMAT, VERSION = "jaxbern.MLP", 1
 

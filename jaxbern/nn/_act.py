@@ -16,7 +16,7 @@ from jaxbern.nn._option_checks import (
     flag,
     parameter_key,
 )
-from jaxbern.op._operator import bernstein
+from jaxbern.op import bernstein
 
 
 class BernsteinAct(nnx.Module):

@@ -12,8 +12,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from jaxbern import initializers
 from jaxbern.nn._option_checks import checked_degree, flag, whole
-from jaxbern.op._interval import checked_interval, widths
-from jaxbern.op._operator_arguments import arithmetic, check_outside
+from jaxbern.op import arithmetic, check_outside, checked_interval, widths
 
 Domain = Literal["fixed", "learned", "batch"]
 _DOMAINS = ("fixed", "learned", "batch")

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 
-from jaxbern.op._operator_arguments import arithmetic
+from jaxbern.op import arithmetic
 
 # The name under which a policy of jax.checkpoint finds the statistics: they are small, and
 # to compute them again reads all of z.

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbern.nn import _network
-from jaxbern.nn._network import NetworkConfig
+from jaxbern.nn._network_config import NetworkConfig
 
 
 def table(config: NetworkConfig) -> str:

@@ -7,26 +7,15 @@ is the limit. In its *standard* form JAX keeps what it needs of separate operati
 """
 
 import functools
-from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from jaxbern.nn._batch_statistics import KEPT, batch_statistics
+from jaxbern.nn._network_config import BERNSTEIN, FIXED, NetworkConfig
 from jaxbern.nn._saturation import saturation
-from jaxbern.op._operator import bernstein, bernstein_norm
-from jaxbern.op._operator_arguments import arithmetic
-
-BERNSTEIN = "bernstein"
-FIXED: dict[str, Callable] = {
-    "relu": jax.nn.relu,
-    "leaky_relu": functools.partial(jax.nn.leaky_relu, negative_slope=0.1),
-    "selu": jax.nn.selu,
-    "gelu": functools.partial(jax.nn.gelu, approximate=False),  # as in PyTorch
-}
-ACTIVATIONS = (*FIXED, BERNSTEIN)
+from jaxbern.op import arithmetic, bernstein, bernstein_norm
 
 Statistics = tuple[jax.Array, jax.Array]  # mean and variance, each [W]
 
@@ -40,7 +29,7 @@ def hidden_layer(
     running: Statistics | None,
     skip: jax.Array | None,
     *,
-    config: Any,
+    config: NetworkConfig,
     with_saturation: bool = False,
 ) -> tuple[jax.Array, tuple[Statistics, jax.Array | None]]:
     """``skip + act((z - mean) / std)`` for ``z = h kernel + bias``.
@@ -83,7 +72,7 @@ def linear(h: jax.Array, weights: dict[str, jax.Array]) -> jax.Array:
     return h @ weights["kernel"].astype(h.dtype) + weights["bias"].astype(h.dtype)[None]
 
 
-def _saturated(z, statistics, config):
+def _saturated(z, statistics, config: NetworkConfig):
     """The fraction of each neuron's inputs outside the interval, ``[W]``."""
     mean, var = statistics
     deviation = jnp.sqrt(var + config.epsilon)
@@ -91,7 +80,7 @@ def _saturated(z, statistics, config):
     return saturation(z.astype(mean.dtype), lower=lower[None], upper=upper[None])
 
 
-def _lean(z, coeffs, running, skip, *, config):
+def _lean(z, coeffs, running, skip, *, config: NetworkConfig):
     mean, var = statistics = batch_statistics(z) if running is None else running
     if config.activation == BERNSTEIN:
         y = bernstein_norm(
@@ -113,7 +102,7 @@ def _lean(z, coeffs, running, skip, *, config):
     return y.astype(z.dtype), statistics
 
 
-def _standard(z, coeffs, running, skip, *, config):
+def _standard(z, coeffs, running, skip, *, config: NetworkConfig):
     statistics = running
     if statistics is None:
         wide = z.astype(arithmetic(z.dtype))
@@ -133,7 +122,7 @@ def _standard(z, coeffs, running, skip, *, config):
     return y if skip is None else skip + y, statistics
 
 
-def _normalise(z, statistics: Statistics, config):
+def _normalise(z, statistics: Statistics, config: NetworkConfig):
     mean, var = statistics
     inverse = lax.rsqrt(var + config.epsilon)
     return (z.astype(mean.dtype) - mean[None]) * inverse[None]

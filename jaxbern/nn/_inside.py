@@ -127,7 +127,7 @@ def _of_layer(path: Path, act: BernsteinAct, calls: Any) -> Layer:
 def _of_network(path: Path, network: MLP, calls: Any) -> list[Layer]:
     config = network.config
     coeffs = np.asarray(
-        config.layer.coefficients(network._params()["coeffs"]), np.float64
+        config.layer.coefficients(network.params()["coeffs"]), np.float64
     )
     inputs: list[Any] = [None] * config.depth
     if calls is not None:
@@ -149,7 +149,7 @@ def _of_network(path: Path, network: MLP, calls: Any) -> list[Layer]:
 
 def _normalised(network: MLP, x: np.ndarray) -> list[np.ndarray]:
     """What goes into the activations of each hidden layer, after BatchNorm."""
-    config, params = network.config, network._params()
+    config, params = network.config, network.params()
     h = _network.checked_input(config, x)
     coeffs = config.layer.coefficients(params["coeffs"])
     seen = []

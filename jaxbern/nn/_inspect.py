@@ -11,7 +11,7 @@ from flax import nnx
 
 from jaxbern.nn._inside import Layer, layers
 from jaxbern.nn._telemetry import SPREAD
-from jaxbern.op._operator import bernstein
+from jaxbern.op import bernstein
 
 # Where a verdict begins. In the networks that were seen to fail, inputs used less than
 # 1% of the interval from the second or third layer on; in those that learned, more than 5%.

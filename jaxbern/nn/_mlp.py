@@ -10,7 +10,7 @@ from jax.typing import DTypeLike
 
 from jaxbern.initializers import Initializer
 from jaxbern.nn import _describe, _network
-from jaxbern.nn._network import NetworkConfig
+from jaxbern.nn._network_config import NetworkConfig
 from jaxbern.nn._option_checks import flag, parameter_key
 
 
@@ -141,7 +141,7 @@ class MLP(nnx.Module):
         captures = hasattr(self, "__captures__")  # inside nnx.capture
         out = _network.forward(
             self.config,
-            self._params(),
+            self.params(),
             rows,
             running if self.use_running_average else None,
             with_saturation=captures,
@@ -154,7 +154,8 @@ class MLP(nnx.Module):
             self.sow(nnx.Intermediate, "saturation", out.saturation)
         return out.logits.reshape(*x.shape[:-1], self.config.out_features)
 
-    def _params(self) -> dict[str, Any]:
+    def params(self) -> dict[str, Any]:
+        """The parameters as the pure functions of ``jaxbern.nn`` take them."""
         params: dict[str, Any] = {
             name: {"kernel": part.kernel[...], "bias": part.bias[...]}
             for name, part in (

@@ -1,6 +1,5 @@
-"""The paper's ``L x W`` network as pure functions: options, parameters, forward pass."""
+"""The paper's ``L x W`` network as pure functions: parameters and forward pass."""
 
-import dataclasses
 import functools
 import itertools
 import math
@@ -13,110 +12,9 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxbern import initializers
-from jaxbern.nn import _act_core
-from jaxbern.nn._hidden import (
-    ACTIVATIONS,
-    BERNSTEIN,
-    Statistics,
-    hidden_layer,
-    keep_statistics,
-    linear,
-)
-from jaxbern.nn._option_checks import (
-    checked_epsilon,
-    checked_momentum,
-    flag,
-    number,
-    whole,
-)
-from jaxbern.op._dispatch import requested
-from jaxbern.op._operator_arguments import arithmetic, floating
-
-
-@dataclass(frozen=True)
-class NetworkConfig:
-    """All options of :class:`jaxbern.MLP`; plain values, so that JSON can hold them."""
-
-    in_features: int
-    depth: int
-    width: int
-    activation: str = BERNSTEIN
-    degree: int = 9
-    residual: bool = True
-    out_features: int = 2
-    lower: float = -3.0
-    upper: float = 3.0
-    outside: str = "clamp"
-    init: str = "smooth"
-    monotone: bool = False
-    momentum: float = 0.9
-    epsilon: float = 1e-5
-    lean: bool = True
-    remat: bool = False
-    dtype: str | None = None
-    param_dtype: str = "float32"
-    implementation: str | None = None
-
-    def __post_init__(self):
-        """Refuse what cannot work before any array is made."""
-        for name in ("in_features", "depth", "width", "out_features"):
-            object.__setattr__(self, name, whole(name, getattr(self, name), 1))
-        for name in ("residual", "lean", "remat"):
-            object.__setattr__(self, name, flag(name, getattr(self, name)))
-        if self.activation not in ACTIVATIONS:
-            raise ValueError(
-                f"activation must be one of {', '.join(map(repr, ACTIVATIONS))}, "
-                f"got {self.activation!r}"
-            )
-        for name in ("lower", "upper"):  # those of NumPy are not JSON
-            object.__setattr__(self, name, number(name, getattr(self, name)))
-        object.__setattr__(self, "momentum", checked_momentum(self.momentum))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        for name in ("dtype", "param_dtype"):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            if not jnp.issubdtype(value, jnp.floating):
-                raise ValueError(f"{name} must be floating point, got {value!r}")
-            object.__setattr__(self, name, jnp.dtype(value).name)
-        layer = self.layer  # checks degree and interval, and rounds its ends
-        for name in ("degree", "lower", "upper", "monotone"):
-            object.__setattr__(self, name, getattr(layer, name))
-
-    @property
-    def layer(self) -> _act_core.LayerConfig:
-        """The activation's own options."""
-        return _act_core.LayerConfig(
-            self.degree,
-            self.lower,
-            self.upper,
-            self.monotone,
-            outside=self.outside,
-            param_dtype=self.param_dtype,
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON; ``NetworkConfig(**config.to_dict()) == config``."""
-        options = dataclasses.asdict(self)
-        if self.outside == "clamp":  # as in files from before it could be chosen
-            del options["outside"]
-        return options
-
-    @property
-    def parameter_count(self) -> int:
-        """The paper's count, from the options alone.
-
-        >>> NetworkConfig(28, 5, 16, activation="relu").parameter_count
-        1586
-        >>> NetworkConfig(28, 5, 16, degree=3).parameter_count
-        1906
-        """
-        width, hidden = self.width, self.depth - 1
-        count = (self.in_features + 1) * width + hidden * (width + 1) * width
-        count += (width + 1) * self.out_features
-        if self.activation == BERNSTEIN:
-            count += self.depth * width * (self.degree + 1)
-        return count
+from jaxbern.nn._hidden import Statistics, hidden_layer, keep_statistics, linear
+from jaxbern.nn._network_config import BERNSTEIN, NetworkConfig
+from jaxbern.op import arithmetic, floating, requested
 
 
 def init(config: NetworkConfig, key: jax.Array, init_coeffs=None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbern.op._operator_arguments import check_degree
+from jaxbern.op import check_degree
 
 
 def whole(name: str, value: Any, least: int) -> int:

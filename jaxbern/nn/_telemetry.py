@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxbern.nn._saturation import saturation
-from jaxbern.op._operator_arguments import arithmetic
+from jaxbern.op import arithmetic
 
 # Four standard deviations hold 95% of a normal distribution.
 SPREAD = 4

@@ -7,7 +7,7 @@ import numpy as np
 from flax import nnx
 from numpy.typing import ArrayLike
 
-from jaxbern.nn._inside import Layer, layers
+from jaxbern.nn import Layer, layers
 from jaxbern.plot import _canvas
 
 _BEYOND = 0.12  # how much is shown beyond the interval, in lengths of it

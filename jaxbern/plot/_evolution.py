@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from flax import nnx
 
-from jaxbern.nn._inside import Layer, layers
+from jaxbern.nn import Layer, layers
 from jaxbern.plot import _canvas
 from jaxbern.plot._activations import curve, spread
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from flax import nnx
 
-from jaxbern.nn._inspect import Inspection, inspect
+from jaxbern.nn import Inspection, inspect
 from jaxbern.plot import _canvas
 
 

@@ -12,7 +12,7 @@
 (5, 2)
 """
 
-from jaxbern.nn._network import NetworkConfig as NetworkConfig
+from jaxbern.nn import NetworkConfig as NetworkConfig
 from jaxbern.train._callbacks import Callback as Callback
 from jaxbern.train._callbacks import JsonLines as JsonLines
 from jaxbern.train._callbacks import ProgressBar as ProgressBar

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jaxbern.data import Dataset, Split, split
-from jaxbern.nn._network import NetworkConfig
+from jaxbern.nn import NetworkConfig
 
 _LARGEST_SEED = 2**31 - 1
 

@@ -12,10 +12,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from jaxbern import metrics, optim
-from jaxbern.nn import _network
-from jaxbern.nn._hidden import Statistics
-from jaxbern.nn._network import NetworkConfig
+from jaxbern import metrics, nn, optim
+from jaxbern.nn import NetworkConfig, Statistics
 from jaxbern.train import _stopping
 from jaxbern.train._config import TrainConfig
 from jaxbern.train._stopping import Stopping
@@ -61,7 +59,7 @@ class Rules:
 class Network(NamedTuple):
     """What a forward pass needs."""
 
-    params: Any  # as _network.init makes them
+    params: Any  # as nn.init makes them
     statistics: Statistics
 
 
@@ -109,8 +107,8 @@ def init(
     rules: Rules, key: jax.Array, learning_rate, weight_decay, coeff_decay=None
 ) -> State:
     """A seed before its first epoch."""
-    params = _network.init(rules.network, key)
-    network = Network(params, _network.init_statistics(rules.network))
+    params = nn.init(rules.network, key)
+    network = Network(params, nn.init_statistics(rules.network))
     if coeff_decay is not None and "coeffs" in params:
         parts = {name: jnp.copy(weight_decay) for name in params}  # buffers, as below
         weight_decay = parts | {"coeffs": coeff_decay}
@@ -142,7 +140,7 @@ def step(
     network, rows = state.network, len(y)
 
     def mean_loss(params):
-        out = _network.forward(rules.network, params, x, None)
+        out = nn.forward(rules.network, params, x, None)
         return jnp.mean(cross_entropy(margins(out.logits), y)), out.statistics
 
     (loss, batch), gradients = jax.value_and_grad(mean_loss, has_aux=True)(
@@ -151,7 +149,7 @@ def step(
     optimizer, _ = rules.optimizer(0.0, state.weight_decay)
     updates, moments = optimizer.update(gradients, state.optimizer, network.params)
     params = optax.apply_updates(network.params, updates)
-    statistics = _network.update_running(rules.network, network.statistics, batch, rows)
+    statistics = nn.update_running(rules.network, network.statistics, batch, rows)
     active = running.active & jnp.isfinite(loss) & _all_finite(gradients)
     new = Network(params, statistics), moments
     old = network, state.optimizer
@@ -167,7 +165,7 @@ def step(
 
 def evaluate(rules: Rules, network: Network, x: jax.Array, y: jax.Array) -> Scores:
     """The network with its running statistics at scaled rows."""
-    out = _network.forward(
+    out = nn.forward(
         rules.network, network.params, x, network.statistics, with_saturation=True
     )
     scores = margins(out.logits)

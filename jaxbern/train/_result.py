@@ -10,8 +10,7 @@ import numpy as np
 from flax import nnx
 
 from jaxbern.data import Split
-from jaxbern.nn._mlp import MLP
-from jaxbern.nn._network import NetworkConfig
+from jaxbern.nn import MLP, NetworkConfig
 from jaxbern.train import _stopping
 from jaxbern.train._config import TrainConfig
 from jaxbern.train._learner import Metrics, Network, State

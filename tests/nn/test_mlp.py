@@ -31,7 +31,7 @@ def test_training_normalises_by_the_batch_and_updates_the_statistics(shared):
     before = running(shared)
     shared.train()
     logits = shared(X)
-    want, statistics, _ = oracle.forward(shared.config, shared._params(), X)
+    want, statistics, _ = oracle.forward(shared.config, shared.params(), X)
     np.testing.assert_allclose(logits, want, atol=1e-5)
     after = oracle.updated(shared.config, before, statistics, len(X))
     np.testing.assert_allclose(running(shared), after, rtol=1e-5, atol=1e-6)
@@ -41,7 +41,7 @@ def test_evaluation_normalises_by_the_statistics_and_leaves_them(shared):
     before = running(shared)
     shared.eval()
     logits = shared(X)
-    want, _, _ = oracle.forward(shared.config, shared._params(), X, before)
+    want, _, _ = oracle.forward(shared.config, shared.params(), X, before)
     np.testing.assert_allclose(logits, want, atol=1e-5)
     np.testing.assert_array_equal(running(shared), before)
 
@@ -100,7 +100,7 @@ def test_saturation_comes_when_asked_for(shared):
     shared.train()
     far = np.concatenate([X, [[40.0, 0.0, -40.0]]]).astype(np.float32)
     _, seen = nnx.capture(shared, nnx.Intermediate)(far)
-    kept = oracle.forward(shared.config, shared._params(), far)[2]
+    kept = oracle.forward(shared.config, shared.params(), far)[2]
     outside = [(np.abs(normal) > 3).mean(axis=0) for _, normal, *_ in kept[:-1]]
     np.testing.assert_allclose(seen["saturation"][0], outside, atol=1e-7)
     assert np.max(outside) > 0
@@ -111,7 +111,7 @@ def test_saturation_comes_when_asked_for(shared):
 def test_monotone_polynomials():
     model = network(monotone=True)
     model.eval()
-    params = model._params()
+    params = model.params()
     steps = np.log1p(np.exp(np.asarray(params["coeffs"], np.float64)[..., 1:]))
     params["coeffs"] = np.cumsum(
         np.concatenate([params["coeffs"][..., :1], steps], axis=-1), axis=-1

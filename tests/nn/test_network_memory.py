@@ -4,8 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jaxbern.nn import _describe, _network
-from jaxbern.nn._network import NetworkConfig
+from jaxbern.nn import NetworkConfig, _describe, _network
 from tests.nn.networks import each_activation, network
 from tests.quick import QUICKLY
 

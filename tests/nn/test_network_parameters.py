@@ -12,8 +12,7 @@ import pytest
 from flax import nnx
 
 import jaxbern as jb
-from jaxbern.nn import _network
-from jaxbern.nn._network import NetworkConfig
+from jaxbern.nn import NetworkConfig, _network
 from tests.nn.networks import ACTIVATIONS
 
 FEATURES = {"higgs": 28, "susy": 18}

@@ -17,7 +17,7 @@ import json, re
 import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
 from jaxbern.nn import _network
-from jaxbern.nn._network import NetworkConfig
+from jaxbern.nn import NetworkConfig
 from tests.oracles import network_oracle as oracle
 from tests.nn.networks import random_params
 from tests.quick import QUICKLY

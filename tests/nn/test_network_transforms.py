@@ -9,8 +9,7 @@ import pytest
 from flax import nnx
 
 import jaxbern as jb
-from jaxbern.nn import _network
-from jaxbern.nn._network import NetworkConfig
+from jaxbern.nn import NetworkConfig, _network
 from tests.nn.networks import network, random_params
 from tests.oracles import network_oracle as oracle
 from tests.quick import quickly
@@ -60,7 +59,7 @@ def test_vmapped_modules():
     x = np.float32(X)
     logits = nnx.vmap(lambda model, x: model(x), in_axes=(0, None))(several, x)
     for i, model in enumerate(models):
-        want, statistics, _ = oracle.forward(model.config, model._params(), x)
+        want, statistics, _ = oracle.forward(model.config, model.params(), x)
         np.testing.assert_allclose(logits[i], want, atol=1e-5)
         running = np.stack([model.mean[...], model.var[...]])
         mean, var = oracle.updated(model.config, running, statistics, len(x))

@@ -5,8 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbern.nn import _network
-from jaxbern.nn._network import NetworkConfig
+from jaxbern.nn import NetworkConfig, _network
 from tests.nn.networks import ACTIVATIONS, each_activation, random_params
 from tests.oracles import network_oracle as oracle
 from tests.quick import quickly

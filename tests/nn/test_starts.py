@@ -9,8 +9,8 @@ import pytest
 from flax import nnx
 
 import jaxbern as jb
+from jaxbern import _starts
 from jaxbern.linen import BernsteinAct as LinenAct
-from jaxbern.nn import _starts
 
 
 def silu(x):

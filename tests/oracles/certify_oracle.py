@@ -56,7 +56,7 @@ def adversaries(model, lower, upper, *, random=40, steps=12, seed=0):
 
 
 def _network(model):
-    params = model._params()
+    params = model.params()
     if "coeffs" in params:
         params["coeffs"] = model.config.layer.coefficients(params["coeffs"])
     return model.config, params

@@ -67,7 +67,7 @@ def only_parse(monkeypatch):
         raise Understood
 
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", and_stop)
-    monkeypatch.setattr("jaxbern.doctor._doctor.run", stop)
+    monkeypatch.setattr("jaxbern.doctor.run", stop)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -13,7 +13,7 @@ from jax.typing import ArrayLike
 from jaxbern.nn import _act_core as core
 from jaxbern.nn._convert import Conversion, Replaced, difference, is_known, name_of
 from jaxbern.nn._inline import inline_calls
-from jaxbern.nn._linen_act import BernsteinAct
+from jaxbern.nn.linen_act import BernsteinAct
 
 
 def convert(

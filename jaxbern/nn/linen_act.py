@@ -11,7 +11,7 @@ from jax.typing import ArrayLike, DTypeLike
 from jaxbern.nn import _act_core as core
 from jaxbern.nn import _telemetry
 from jaxbern.nn._option_checks import checked_epsilon, checked_momentum
-from jaxbern.op._operator import bernstein
+from jaxbern.op import bernstein
 
 
 class BernsteinAct(linen.Module):

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxbern.op._operator_arguments import arithmetic
+from jaxbern.op import arithmetic
 
 # Directions of coefficient space that move the polynomial by less than this fraction of
 # the strongest one are left out of a fit. Without that relu has coefficients of 1e4 at
