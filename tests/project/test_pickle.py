@@ -17,7 +17,7 @@ MADE = {
     for name, made in vars(jb.initializers).items()
     if getattr(made, "__module__", "") == jb.initializers.__name__
     and not name.startswith("_")
-    and name not in ("Initializer", "get", "from_function")
+    and name not in ("Initializer", "get", "from_function", "of_network")
 } | {
     "from_function": jb.initializers.from_function(jax.nn.gelu),
     "smooth with arguments": jb.initializers.smooth(0.3, degree=2),
