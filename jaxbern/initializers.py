@@ -184,7 +184,7 @@ def relu(
     >>> relu()(jax.random.key(0), (4,)).tolist()
     [0.0, 0.0, 1.0, 3.0]
     """
-    return from_function(jax.nn.relu, lower=lower, upper=upper)
+    return from_function(_at_least_zero, lower=lower, upper=upper)
 
 
 def ramp() -> Initializer:
