@@ -33,8 +33,8 @@ def _rule(primals, series, *, outside: str, implementation: str):
             continue
         factors = _taylor(evaluate, wide, c, interval, outside, order - m)
         total = _add(total, _compose(factors, move), shift=m)
-    for parts in zip(addend, *daddend, strict=True):
-        total = _add(total, [part.astype(wide.dtype) for part in parts])
+    for start, terms in zip(addend, daddend, strict=True):
+        total = _add(total, [part.astype(wide.dtype) for part in (start, *terms)])
     y, *terms = (part.astype(x.dtype) for part in total)
     return y, terms
 

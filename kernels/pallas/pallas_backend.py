@@ -4,7 +4,13 @@ import functools
 import importlib
 import importlib.util
 
-from jaxbern.kernels.backend import Backend, kernel_limit, kernel_obstacle
+from jaxbern.kernels.backend import kernel_limit, kernel_obstacle
+from jaxbern.kernels.packed import Packed
+
+
+def _run(task, arrays, *, interpret):
+    kernels = importlib.import_module("jaxbern.kernels.pallas.pallas_kernels")
+    return kernels.run(task, arrays, interpret=interpret)
 
 
 def _obstacle(platform: str, dtype, degree: int) -> str | None:
@@ -13,22 +19,7 @@ def _obstacle(platform: str, dtype, degree: int) -> str | None:
     return kernel_obstacle(platform, dtype, degree)
 
 
-def _call(module: str, function: str, /, *args, **options):
-    found = importlib.import_module(f"jaxbern.kernels.pallas.{module}")
-    return getattr(found, function)(*args, **options)
-
-
-def _backend(name: str, obstacle, interpret: bool) -> Backend:
-    functions = (
-        functools.partial(_call, *where, interpret=interpret)
-        for where in (
-            ("pallas_forward", "evaluate"),
-            ("pallas_gradient", "vjp"),
-            ("pallas_gradient", "moments"),
-        )
-    )
-    return Backend(name, *functions, obstacle=obstacle)
-
-
-BACKEND = _backend("pallas", _obstacle, interpret=False)
-INTERPRETED = _backend("pallas:interpret", kernel_limit, interpret=True)
+_kernels = Packed(functools.partial(_run, interpret=False))
+_meaning = Packed(functools.partial(_run, interpret=True))
+BACKEND = _kernels.backend("pallas", _obstacle)
+INTERPRETED = _meaning.backend("pallas:interpret", kernel_limit)

@@ -19,61 +19,35 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton as plgpu
 
-from jaxbern.kernels.config import Launch
 from jaxbern.kernels.exclusive import exclusively
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Programs that cover ``[S, B, W]``, numbered with the column strip fastest."""
-
-    sizes: tuple[int, int, int]  # S, B, W
-    launch: Launch
-    interpret: bool
-
-    @property
-    def strips(self) -> int:
-        """Programs side by side in one row of ``x``."""
-        return -(-self.sizes[2] // self.launch.columns)
-
-    @property
-    def row_blocks(self) -> int:
-        """Programs one below the other in one group."""
-        return -(-self.sizes[1] // self.launch.rows_per_program)
-
-    @property
-    def programs(self) -> int:
-        """All of them. One axis of the grid, as only the first may exceed 65535."""
-        return self.sizes[0] * self.row_blocks * self.strips
-
-    def strip(self) -> "Strip":
-        """The strip of the running program; only inside a kernel."""
-        program = pl.program_id(0)
-        above, strip = lax.div(program, self.strips), lax.rem(program, self.strips)
-        return Strip(
-            self,
-            group=lax.div(above, self.row_blocks),
-            block=lax.rem(above, self.row_blocks),
-            column=strip * self.launch.columns,
-        )
+from jaxbern.kernels.packed import Task
 
 
 @dataclass(frozen=True)
 class Strip:
-    """What one program works on."""
+    """What one program works on. Programs are numbered with the column strip fastest."""
 
-    grid: Grid
+    task: Task
+    interpret: bool
     group: jax.Array
     block: jax.Array  # which of the row blocks
     column: jax.Array  # the first
+
+    @classmethod
+    def here(cls, task: Task, interpret: bool) -> "Strip":
+        """The strip of the running program; only inside a kernel."""
+        program = pl.program_id(0)
+        above, strip = lax.div(program, task.strips), lax.rem(program, task.strips)
+        group, block = lax.div(above, task.row_blocks), lax.rem(above, task.row_blocks)
+        return cls(task, interpret, group, block, strip * task.launch.columns)
 
     def parameters(self, ref) -> list[jax.Array]:
         """This program's columns of ``ref [k, S or 1, W or 1]``, alike in all rows.
 
         A tile for each k, already as the elements of ``x`` lie in threads.
         """
-        tile = (self.grid.launch.rows, self.grid.launch.columns)
-        if self.grid.interpret:  # One access is compiled much faster than many.
+        tile = (self.task.launch.rows, self.task.launch.columns)
+        if self.interpret:  # One access is compiled much faster than many.
             shape = (ref.shape[0], *tile)
             return list(self._load(ref, shape, _iota(shape, 0)))
         return [self._load(ref, tile, k) for k in range(ref.shape[0])]
@@ -81,35 +55,35 @@ class Strip:
     def _load(self, ref, shape: tuple[int, ...], k) -> jax.Array:
         groups, width = ref.shape[1:]
         columns = self.column + _iota(shape, len(shape) - 1)
-        inside = columns < width if width % self.grid.launch.columns else None
+        inside = columns < width if width % self.task.launch.columns else None
         if width == 1:
             columns, inside = jnp.zeros_like(columns), None
         group = self.group if groups > 1 else 0
         return load(ref.at[k, group, columns], inside)
 
     def store_sums(self, ref, sums: Sequence[jax.Array]) -> None:
-        """Add up the rows of each tile, into ``ref [sums, row_blocks, S, W]``.
+        """Add up the rows of each tile, into ``ref [sums, S, row_blocks, W]``.
 
         Warps meet in shared memory for that and wait for each other four times, so four
         sums go together, unless there are no rows to add or nothing but rows.
         """
-        launch = self.grid.launch
+        launch = self.task.launch
         together = 4 if launch.rows > 1 and launch.columns > 1 else 1
-        if self.grid.interpret:  # One access is compiled much faster than many.
+        if self.interpret:  # One access is compiled much faster than many.
             together = len(sums)
         for first in range(0, len(sums), together):
             total = jnp.sum(self._join(sums[first : first + together]), axis=0)
             k = first + _iota(total.shape, 1)
             columns = self.column + _iota(total.shape, 0)
             plgpu.store(
-                ref.at[k, self.block, self.group, columns],
+                ref.at[k, self.group, self.block, columns],
                 total,
                 mask=(k < ref.shape[0]) & (columns < ref.shape[-1]),
             )
 
     def _join(self, values: Sequence[jax.Array]) -> jax.Array:
         """Stack along a new last axis; compiled, up to a power of two with zeros."""
-        if self.grid.interpret:
+        if self.interpret:
             return jnp.stack(values, axis=-1)
         values = list(values)
         while len(values) & (len(values) - 1):
@@ -125,7 +99,7 @@ class Strip:
 
     def tiles(self, step: jax.Array) -> Iterator["Tile"]:
         """The tiles that are in flight together in one step of the loop over rows."""
-        launch = self.grid.launch
+        launch = self.task.launch
         first = (
             self.block * launch.rows_per_program + step * launch.unroll * launch.rows
         )
@@ -134,7 +108,7 @@ class Strip:
 
     def loop(self, body: Callable, carry: Sequence[jax.Array] = ()) -> Sequence:
         """Run ``body(step, carry)`` for every step."""
-        steps = self.grid.launch.steps
+        steps = self.task.launch.steps
         if steps == 1:
             return body(0, carry)
         return lax.fori_loop(0, steps, body, carry)
@@ -149,14 +123,14 @@ class Tile:
 
     @property
     def _index(self):
-        launch = self.strip.grid.launch
+        launch = self.strip.task.launch
         rows, columns = pl.ds(self.row, launch.rows), self.strip.column
         return self.strip.group, rows, pl.ds(columns, launch.columns)
 
     @property
     def _inside(self) -> jax.Array | None:
         """Where the tile lies in ``x``; None if that is everywhere in every tile."""
-        launch, (_, batch, width) = self.strip.grid.launch, self.strip.grid.sizes
+        launch, (_, batch, width) = self.strip.task.launch, self.strip.task.sizes
         shape, conditions = (launch.rows, launch.columns), []
         if batch % launch.rows_per_program:
             conditions.append(self.row + _iota(shape, 0) < batch)
@@ -234,29 +208,29 @@ def result(x: jax.Array, shape: tuple[int, ...], dtype) -> jax.ShapeDtypeStruct:
 
 def call(
     kernel: Callable,
-    grid: Grid,
+    task: Task,
     results: Sequence[jax.ShapeDtypeStruct],
-    args: Sequence[jax.Array],
-    *,
-    name: str,
-    in_place: dict[int, int] | None = None,
+    arrays: Sequence[jax.Array],
+    in_place: dict[int, int],
+    interpret: bool,
 ) -> Sequence[jax.Array]:
-    """Run ``kernel`` over ``grid``.
+    """Run ``kernel`` for all programs of ``task``.
 
     ``in_place`` maps arguments to results that may be written over them.
     """
+    warps = task.launch.warps
     run = pl.pallas_call(
         kernel,
         out_shape=tuple(results),
-        grid=(grid.programs,),
+        grid=(task.programs,),
         # One stage: the loads of a step are in flight together already, and staging
         # them through shared memory would cost instructions and occupancy.
-        compiler_params=plgpu.CompilerParams(num_warps=grid.launch.warps, num_stages=1),
-        name=name,
-        input_output_aliases=in_place or {},
-        interpret=grid.interpret,
+        compiler_params=plgpu.CompilerParams(num_warps=warps, num_stages=1),
+        name=task.kernel,
+        input_output_aliases=in_place,
+        interpret=interpret,
     )
-    return run(*args) if grid.interpret else _quietly(run, results, *args)
+    return run(*arrays) if interpret else _quietly(run, results, *arrays)
 
 
 @contextlib.contextmanager

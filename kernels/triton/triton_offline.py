@@ -18,10 +18,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, CompiledKernel
 from triton.runtime.interpreter import GridExecutor, InterpretedFunction
 
-from jaxbern.kernels import config
-from jaxbern.kernels.algebra import CLAMP
 from jaxbern.kernels.triton import triton_kernels, triton_strip, triton_tile
-from jaxbern.kernels.triton.triton_backend import FORWARD, MOMENTS, SKIP, prepare
 from jaxbern.kernels.triton.triton_call import Call, ptx_version
 
 # One thread for all that runs Triton. While the interpreter works `triton.language` means
@@ -94,49 +91,6 @@ class _Pointer:
 
     def data_ptr(self) -> int:
         return self._array.ctypes.data
-
-
-def compile_kernel(
-    name: str, *, degree: int, capability: int = 80, **options
-) -> tuple[CompiledKernel, Call]:
-    """Compile a kernel for a compute capability; no driver is needed.
-
-    ``options`` are those of :func:`describe`. ``.asm["ptx"]``, ``.asm["cubin"]`` and
-    ``.metadata`` of the first are what would run, the second says how it would be
-    launched.
-    """
-    call = describe(name, degree=degree, **options)
-    return compile_call(call, capability), call
-
-
-def describe(
-    name: str,
-    *,
-    degree: int,
-    dtype: str = "float32",
-    sizes: tuple[int, int, int] = (1, 16384, 256),
-    outside: str = CLAMP,
-    shared: bool = False,
-    per_column_domain: bool = False,
-    centred: bool = False,
-    ends: bool = False,
-    launch: config.Launch | None = None,
-) -> Call:
-    """The call of a kernel for packed arrays of ``sizes``, without any array."""
-    groups, _, width = sizes
-    x = jax.ShapeDtypeStruct(sizes, dtype)
-    own = (groups, width) if per_column_domain else (1, 1)
-    columns = (groups, 1) if shared else (groups, width)
-    args = {
-        "x": x,
-        "coeffs": jax.ShapeDtypeStruct((degree + 1, *columns), "float32"),
-        "interval": jax.ShapeDtypeStruct((2 + centred, *own), "float32"),
-    }
-    if name == MOMENTS:
-        del args["coeffs"]
-    if name != FORWARD:
-        args["addend" if name == SKIP else "dy"] = x
-    return prepare(name, degree, outside, args, ends=ends, launch=launch)
 
 
 def compile_call(call: Call, capability: int = 80) -> CompiledKernel:

@@ -15,10 +15,10 @@ import pytest
 from experiments.gpu import sass, toolchain
 from experiments.gpu.gpu_compile import compile_for
 from experiments.gpu.occupancy import occupancy
-from jaxbern.kernels import config
 from jaxbern.kernels.config import Launch
 from jaxbern.kernels.layout import plan
-from jaxbern.kernels.pallas import pallas_forward, pallas_gradient
+from jaxbern.kernels.packed import FORWARD, GRADIENT, SKIP, task, weighed
+from jaxbern.kernels.pallas.pallas_backend import BACKEND
 from tests.ptx import InOut, Kernel, OutputSpec
 from tests.ptx.kernel_checks import CASES, EPS, arguments, check
 from tests.quick import quickly
@@ -31,8 +31,6 @@ pytestmark = [
     ),
 ]
 
-FORWARD, GRADIENT = "jaxbern_bernstein", "jaxbern_bernstein_vjp"
-SKIP = "jaxbern_bernstein_skip"
 # Two steps of two tiles for each program: the loop, on few rows.
 LOOP = Launch(rows=8, columns=32, unroll=2, steps=2)
 
@@ -48,8 +46,8 @@ def compiled(
 
     def step(x, coeffs, interval, dy):
         args, addend = (x, coeffs, interval), dy if fused else None
-        y = pallas_forward.evaluate(*args, addend, **options)
-        return y, *pallas_gradient.vjp(*args, dy, with_interval=fused, **options)
+        y = BACKEND.evaluate(*args, addend, **options)
+        return y, *BACKEND.vjp(*args, dy, with_interval=fused, **options)
 
     return compile_for(target, step, x, coeffs, interval, dy)
 
@@ -86,19 +84,18 @@ def test_executed_ptx(dtype, degree, name, fused, outside):
         both = InOut(np.asarray(each))
         in_place, _ = execute(forward, [*inputs[:-1], both], [both])
         np.testing.assert_array_equal(in_place, y)
-    more = fused or outside == "linear"
-    chosen = launch or config.gradient(layout.sizes, degree, ends=more)
-    blocks = -(-layout.sizes[1] // chosen.rows_per_program)
-    sums = (degree + 1 + 2 * more, blocks, layout.sizes[0], layout.sizes[2])
-    sums, dx = execute(
+    options = {"with_interval": fused, "launch": launch}
+    what = task(GRADIENT, layout.sizes, degree, outside, **options)
+    sums = (what.sums, layout.sizes[0], what.row_blocks, layout.sizes[2])
+    dx, sums = execute(
         program.kernels[GRADIENT],
-        [rows, each, ends, packed],
-        [OutputSpec(sums, np.float32), like_x],
+        [rows, packed, ends, each],
+        [like_x, OutputSpec(sums, np.float32)],
     )
 
     @quickly
     def unpack(y, dx, sums):
-        return *map(layout.unpack, (y, dx)), layout.unpack_sums(sums.sum(axis=1))
+        return *map(layout.unpack, (y, dx)), weighed(what, sums, layout)
 
     check(outside, *args, *unpack(y, dx, sums), addend=dy if fused else None)
 
@@ -112,10 +109,10 @@ def test_special_values_in_executed_ptx():
     inputs = (x[None], coeffs, interval)
     (y,) = execute(kernels[FORWARD], inputs, [OutputSpec(x.shape, x.dtype)])
     np.testing.assert_array_equal(y[:6, 0], [1, 7] * 3)
-    sums, dx = execute(
+    dx, sums = execute(
         kernels[GRADIENT],
-        [x[None], one[None], interval, coeffs],
-        [OutputSpec((4, 1), np.float32), OutputSpec(x.shape, x.dtype)],
+        [x[None], coeffs, interval, one[None]],
+        [OutputSpec(x.shape, x.dtype), OutputSpec((4, 1), np.float32)],
     )
     np.testing.assert_allclose(dx[:2, 0], [-1, 1.5], rtol=4 * EPS)
     np.testing.assert_array_equal(dx[2:6, 0], 0)
@@ -217,7 +214,7 @@ def test_the_highest_degree_fits_in_registers(target):
     x, coeffs, interval = shape((16384, 256)), shape((65, 1, 256)), shape((3, 1, 1))
     for outside in ("clamp", "linear"):
         options = {"with_interval": True, "outside": outside}
-        vjp = functools.partial(pallas_gradient.vjp, **options)
+        vjp = functools.partial(BACKEND.vjp, **options)
         kernel = compile_for(target, vjp, x, coeffs, interval, x).kernels[GRADIENT]
         report = sass.analyse(kernel.ptx, ARCHITECTURES[target])[GRADIENT]
         assert report.spills == report.stack == 0

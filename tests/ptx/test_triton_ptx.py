@@ -1,5 +1,6 @@
 """What would run on a GPU: the Triton kernels compiled, executed and looked at."""
 
+import functools
 import importlib
 import sys
 import zlib
@@ -7,12 +8,15 @@ from collections import Counter
 from types import SimpleNamespace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbern.kernels import packed
 from jaxbern.kernels.config import Launch
 from jaxbern.kernels.layout import plan
-from jaxbern.kernels.triton import triton_backend as kernels
+from jaxbern.kernels.packed import FORWARD, GRADIENT, MOMENTS, SKIP
+from jaxbern.kernels.triton.triton_backend import BACKEND, prepare
 from tests.ptx import InOut, Kernel, OutputSpec
 from tests.ptx.kernel_checks import CASES, arguments, check
 from tests.quick import quickly
@@ -36,53 +40,44 @@ def execute(call, *args, outputs=None):
     return result.outputs
 
 
-def call_of(kernel, x, coeffs, interval, outside, **options):
-    """The call of ``kernel`` for these arrays, and how they are packed."""
+def call_of(kernel, outside, x, coeffs, interval, more, **options):
+    """The call of ``kernel`` for these arrays, these packed, its task and the layout."""
     layout = plan(x.shape, coeffs.shape, interval.shape)
-    pack = layout.pack_parameters
-    args = {"x": layout.pack(x), "coeffs": pack(coeffs), "interval": pack(interval)}
-    if kernel != kernels.FORWARD:
-        args["addend" if kernel == kernels.SKIP else "dy"] = args["x"]
-    degree = len(coeffs) - 1
-    return kernels.prepare(kernel, degree, outside, args, **options), layout
+    options |= {"centred": len(interval) == 3}
+    what = packed.task(kernel, layout.sizes, len(coeffs) - 1, outside, **options)
+    arrays = [layout.pack(x), *map(layout.pack_parameters, (coeffs, interval))]
+    arrays += [] if kernel == FORWARD else [layout.pack(more)]
+    arrays = [np.asarray(a) for a in arrays]
+    return prepare(what, arrays), arrays, what, layout
 
 
 @pytest.mark.parametrize("dtype, degree, name, fused, outside", CASES)
 def test_executed_ptx(dtype, degree, name, fused, outside):
-    x, coeffs, interval, dy = args = arguments(dtype, degree, name, fused)
-    forward = kernels.SKIP if fused else kernels.FORWARD
-    call, layout = call_of(forward, x, coeffs, interval, outside)
-    packed = [np.asarray(layout.pack(x))]
-    packed += [np.asarray(layout.pack_parameters(p)) for p in (coeffs, interval)]
-    each = np.asarray(layout.pack(dy))
-    (y,) = execute(call, *packed, *([each] if fused else []))
+    args = arguments(dtype, degree, name, fused)
+    call, arrays, *_ = call_of(SKIP if fused else FORWARD, outside, *args)
+    (y,) = execute(call, *arrays)
     if fused:  # XLA may have the sum written over the addend
-        both = InOut(each)
-        in_place, _ = execute(call, *packed, both, outputs=[both])
+        both = InOut(arrays[-1])
+        in_place, _ = execute(call, *arrays[:-1], both, outputs=[both])
         np.testing.assert_array_equal(in_place, y)
-    call, _ = call_of(kernels.GRADIENT, x, coeffs, interval, outside, ends=fused)
-    dx, sums = execute(call, *packed, each)
+    call, arrays, what, layout = call_of(GRADIENT, outside, *args, with_interval=fused)
+    dx, sums = execute(call, *arrays)
 
     @quickly
     def unpack(y, dx, sums):
-        total = kernels._total(sums, degree, outside, layout)
-        return layout.unpack(y), layout.unpack(dx), total
+        return *map(layout.unpack, (y, dx)), packed.weighed(what, sums, layout)
 
-    check(outside, *args, *unpack(y, dx, sums), addend=dy if fused else None)
+    check(outside, *args, *unpack(y, dx, sums), addend=args[-1] if fused else None)
 
 
 @pytest.mark.parametrize("outside", ["clamp", "linear"])
 def test_the_interpreter_gives_the_bits_of_the_ptx(outside):
     """Every multiply-add is written as one, so nothing is left to round otherwise."""
-    x, coeffs, interval, dy = arguments("float32", 9, "ragged", fused=False)
+    args = arguments("float32", 9, "ragged", fused=False)
     launch = Launch(rows=8, columns=32, unroll=2, steps=4)
-    call, layout = call_of(
-        kernels.GRADIENT, x, coeffs, interval, outside, launch=launch
-    )
-    args = [layout.pack(x), *map(layout.pack_parameters, (coeffs, interval))]
-    args = [np.asarray(a) for a in (*args, layout.pack(dy))]
-    dx, _ = execute(call, *args)
-    dx_interpreted, _ = triton_offline.execute(call, *args)
+    call, arrays, *_ = call_of(GRADIENT, outside, *args, launch=launch)
+    dx, _ = execute(call, *arrays)
+    dx_interpreted, _ = triton_offline.execute(call, *arrays)
     np.testing.assert_array_equal(dx, dx_interpreted)
 
 
@@ -96,19 +91,22 @@ LIMITS = {3: (18, 28, 64), 9: (30, 52, 80), 25: (62, 116, 128)}
 def test_machine_code(degree, capability):
     sass = pytest.importorskip("experiments.gpu.sass")
     forward, gradient, registers = LIMITS[degree]
-    most = {kernels.FORWARD: forward, kernels.GRADIENT: gradient}
-    cases = [(*case, {}) for case in most.items()]
+    fused = {"centred": True, "with_interval": True}
+    cases = [(FORWARD, forward, "clamp", {}), (GRADIENT, gradient, "clamp", {})]
     if capability == 80:
-        fused = {"centred": True, "ends": True}
-        cases += [(kernels.SKIP, forward + 1, {"centred": True})]
-        cases += [(kernels.GRADIENT, gradient + 3, fused)]
-        linear = {"outside": "linear"}
-        cases += [(kernels.FORWARD, forward + 6, linear)]
-        cases += [(kernels.GRADIENT, gradient + 12, linear)]
-    for name, limit, options in cases:
-        compiled, _ = triton_offline.compile_kernel(
-            name, degree=degree, capability=capability, **options
-        )
+        cases += [
+            (SKIP, forward + 1, "clamp", {"centred": True}),
+            (GRADIENT, gradient + 3, "clamp", fused),
+            (FORWARD, forward + 6, "linear", {}),
+            (GRADIENT, gradient + 12, "linear", {}),
+        ]
+    shape = functools.partial(jax.ShapeDtypeStruct, dtype=jnp.float32)
+    for name, limit, outside, options in cases:
+        what = packed.task(name, (1, 16384, 256), degree, outside, **options)
+        x, coeffs = shape((1, 16384, 256)), shape((degree + 1, 1, 256))
+        arrays = [x, coeffs, shape((2 + what.centred, 1, 1))]
+        call = prepare(what, arrays if name == FORWARD else [*arrays, x])
+        compiled = triton_offline.compile_call(call, capability)
         ptx = compiled.asm["ptx"]
         assert ptx.count(f".visible .entry {name}(") == 1
         assert "fma.rn.f32" in ptx
@@ -120,7 +118,7 @@ def test_machine_code(degree, capability):
         assert loop.opcodes["FFMA"] >= degree + 1
         assert not any(o.startswith(("ATOM", "RED")) for o in report.opcodes)
         elements = loop.stored // 4
-        assert loop.loaded == (4 if name == kernels.FORWARD else 8) * elements
+        assert loop.loaded == (4 if name == FORWARD else 8) * elements
         # ptxas writes the choice of zero outside the interval as an integer one.
         assert (loop.fp32 + loop.opcodes["SEL"]) / elements <= limit
 
@@ -183,17 +181,15 @@ def test_lowered_for_cuda_each_kernel_is_called_once():
     options = {"outside": "clamp"}
 
     def run(x, coeffs, interval, dy):
-        y = kernels.evaluate(x, coeffs, interval, **options)
-        dc = kernels.moments(x, interval, dy, shape=coeffs.shape, **options)
-        skip = kernels.evaluate(x, coeffs, interval, dy, **options)
-        return y, dc, skip, kernels.vjp(x, coeffs, interval, dy, **options)
+        y = BACKEND.evaluate(x, coeffs, interval, **options)
+        dc = BACKEND.moments(x, interval, dy, shape=coeffs.shape, **options)
+        skip = BACKEND.evaluate(x, coeffs, interval, dy, **options)
+        return y, dc, skip, BACKEND.vjp(x, coeffs, interval, dy, **options)
 
     args = arguments("float32", 3, "seeds", fused=True)
     traced = jax.jit(run).trace(*args)
     module = traced.lower(lowering_platforms=("cuda",)).compiler_ir("stablehlo")
-    names = [
-        getattr(kernels, name) for name in ("FORWARD", "SKIP", "GRADIENT", "MOMENTS")
-    ]
+    names = FORWARD, SKIP, GRADIENT, MOMENTS
     found = Counter()
     for opaque in custom_calls(module):
         name = next(

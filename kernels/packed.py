@@ -1,0 +1,145 @@
+"""What all GPU kernels share around their launch: arrays packed, sums made gradients.
+
+A kernel is given ``x [S, B, W]``, then coefficients and interval ``[k, S or 1, W or 1]``, then
+an addend or ``dy`` like ``x`` (:mod:`jaxbern.kernels.layout`). It returns ``y`` or ``dx`` like
+``x``, and each program's sums over its rows, ``[n+1 or n+3, S, row blocks, W]``. To write the
+kernels in another language is to write a function that runs a :class:`Task`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbern.kernels import algebra, config, factored
+from jaxbern.kernels.algebra import LINEAR
+from jaxbern.kernels.backend import Backend
+from jaxbern.kernels.layout import Layout, plan
+
+# The names that a profile shows.
+FORWARD = "jaxbern_bernstein"
+SKIP = "jaxbern_bernstein_skip"
+GRADIENT = "jaxbern_bernstein_vjp"
+MOMENTS = "jaxbern_bernstein_moments"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One launch of one kernel."""
+
+    kernel: str
+    degree: int
+    sizes: tuple[int, int, int]  # S, B, W
+    outside: str
+    centred: bool  # the interval has a third row
+    ends: bool  # two sums more: of what is beyond the ends, or of s dx and t dx
+    launch: config.Launch
+
+    @property
+    def linear(self) -> bool:
+        """Whether the activation goes on as a straight line."""
+        return self.outside == LINEAR
+
+    @property
+    def sums(self) -> int:
+        """How many a gradient kernel makes in each column."""
+        return self.degree + (3 if self.ends else 1)
+
+    @property
+    def row_blocks(self) -> int:
+        """Programs one below the other in one group."""
+        return -(-self.sizes[1] // self.launch.rows_per_program)
+
+    @property
+    def strips(self) -> int:
+        """Programs side by side in one row of ``x``."""
+        return -(-self.sizes[2] // self.launch.columns)
+
+    @property
+    def programs(self) -> int:
+        """All of them. One axis of the grid, as only the first may exceed 65535."""
+        return self.sizes[0] * self.row_blocks * self.strips
+
+
+def task(
+    kernel: str,
+    sizes: tuple[int, int, int],
+    degree: int,
+    outside: str,
+    *,
+    centred: bool = False,
+    with_interval: bool = False,
+    launch: config.Launch | None = None,
+) -> Task:
+    """The task with the launch chosen for it, or with another."""
+    if kernel in (FORWARD, SKIP):
+        ends = False
+        chosen = launch or config.forward(sizes, degree, addend=kernel == SKIP)
+    else:
+        ends = with_interval or outside == LINEAR
+        chosen = launch or config.gradient(sizes, degree, ends=ends)
+    return Task(kernel, degree, sizes, outside, centred, ends, chosen)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """The functions of a backend, from ``run(task, arrays)``."""
+
+    run: Callable[[Task, Sequence[jax.Array]], Sequence[jax.Array]]
+
+    def backend(self, name: str, obstacle: Callable) -> Backend:
+        """These functions as a backend."""
+        return Backend(name, self.evaluate, self.vjp, self.moments, obstacle=obstacle)
+
+    def evaluate(self, x, coeffs, interval, addend=None, *, outside, launch=None):
+        """As :func:`jaxbern.kernels.xla.xla_backend.evaluate`, in one pass over ``x``."""
+        layout = plan(x.shape, coeffs.shape, interval.shape)
+        arrays = [layout.pack(x), *map(layout.pack_parameters, (coeffs, interval))]
+        if addend is not None:
+            arrays.append(layout.pack(addend))
+        kernel = FORWARD if addend is None else SKIP
+        options = {"centred": len(interval) == 3, "launch": launch}
+        what = task(kernel, layout.sizes, len(coeffs) - 1, outside, **options)
+        [y] = self.run(what, arrays)
+        return layout.unpack(y)
+
+    def vjp(
+        self, x, coeffs, interval, dy, *, outside, with_interval=False, launch=None
+    ):
+        """As :func:`jaxbern.kernels.xla.xla_backend.vjp`, in one pass over both arrays."""
+        layout = plan(x.shape, coeffs.shape, interval.shape)
+        arrays = [layout.pack(x), *map(layout.pack_parameters, (coeffs, interval))]
+        options = {"centred": len(interval) == 3, "launch": launch}
+        options |= {"with_interval": with_interval}
+        what = task(GRADIENT, layout.sizes, len(coeffs) - 1, outside, **options)
+        dx, sums = self.run(what, [*arrays, layout.pack(dy)])
+        given = coeffs if with_interval else None
+        args = weighed(what, sums, layout), coeffs.shape, interval, outside, given
+        # Clamped, the kernel has summed s dx and t dx; else what is beyond the ends.
+        summed_dx = not what.linear
+        return layout.unpack(dx), *algebra.gradients(*args, summed_dx=summed_dx)
+
+    def moments(self, x, interval, dy, *, outside, shape, launch=None):
+        """As :func:`jaxbern.kernels.xla.xla_backend.moments`: without ``dx``."""
+        layout = plan(x.shape, shape, interval.shape)
+        options = {"centred": len(interval) == 3, "launch": launch}
+        what = task(MOMENTS, layout.sizes, shape[0] - 1, outside, **options)
+        arrays = layout.pack(x), layout.pack_parameters(interval), layout.pack(dy)
+        [sums] = self.run(what, arrays)
+        sums = weighed(what, sums, layout)
+        return algebra.gradients(sums, shape, interval, outside)[0]
+
+
+def weighed(what: Task, sums: jax.Array, layout: Layout) -> jax.Array:
+    """All programs' sums of stretched products ``t^k s^(n-k)``, as those of ``b_{n,k}``.
+
+    Weighed first, which XLA does in the loop that adds them up.
+    """
+    stretch = factored.stretch(what.degree)
+    weights = algebra.binomials(what.degree, np.float64) * stretch**-what.degree
+    ends = np.full(2 * what.ends, 1 if what.linear else 1 / stretch)
+    weights = np.concatenate([weights, ends]).astype(np.float32)
+    sums = jnp.sum(sums * algebra.along_leading(weights, sums.ndim), axis=2)
+    return layout.unpack_sums(sums)
