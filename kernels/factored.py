@@ -38,20 +38,6 @@ class Factors:
         return self.degree + 1 - (self.outer - 1) * self.inner
 
     @property
-    def inner_exponents(self) -> tuple[tuple[int, int], ...]:
-        """``(of t, of s)`` in each inner factor."""
-        return tuple((j, self.inner - 1 - j) for j in range(self.inner))
-
-    @property
-    def outer_exponents(self) -> tuple[tuple[int, int], ...]:
-        """``(of t, of s)`` in each outer factor."""
-        if self.outer == 1:
-            return ((0, 0),)
-        rest = self.degree + 1 - self.inner
-        full = ((i * self.inner, rest - i * self.inner) for i in range(self.outer - 1))
-        return (*full, (rest, 0))
-
-    @property
     def blocks(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """The terms of each block, as ``(k, j)``."""
         full = self.outer - 1

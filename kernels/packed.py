@@ -65,15 +65,16 @@ class Task:
 
 def task(
     kernel: str,
-    sizes: tuple[int, int, int],
-    degree: int,
+    layout: Layout,
+    shape: tuple[int, ...],
+    interval: jax.Array,
     outside: str,
-    *,
-    centred: bool = False,
-    with_interval: bool = False,
     launch: config.Launch | None = None,
+    *,
+    with_interval: bool = False,
 ) -> Task:
-    """The task with the launch chosen for it, or with another."""
+    """The task for coefficients of ``shape``, with the launch chosen for it or another."""
+    sizes, degree, centred = layout.sizes, shape[0] - 1, len(interval) == 3
     if kernel in (FORWARD, SKIP):
         ends = False
         chosen = launch or config.forward(sizes, degree, addend=kernel == SKIP)
@@ -100,8 +101,7 @@ class Packed:
         if addend is not None:
             arrays.append(layout.pack(addend))
         kernel = FORWARD if addend is None else SKIP
-        options = {"centred": len(interval) == 3, "launch": launch}
-        what = task(kernel, layout.sizes, len(coeffs) - 1, outside, **options)
+        what = task(kernel, layout, coeffs.shape, interval, outside, launch)
         [y] = self.run(what, arrays)
         return layout.unpack(y)
 
@@ -111,9 +111,8 @@ class Packed:
         """As :func:`jaxbern.kernels.xla.xla_backend.vjp`, in one pass over both arrays."""
         layout = plan(x.shape, coeffs.shape, interval.shape)
         arrays = [layout.pack(x), *map(layout.pack_parameters, (coeffs, interval))]
-        options = {"centred": len(interval) == 3, "launch": launch}
-        options |= {"with_interval": with_interval}
-        what = task(GRADIENT, layout.sizes, len(coeffs) - 1, outside, **options)
+        args = layout, coeffs.shape, interval, outside, launch
+        what = task(GRADIENT, *args, with_interval=with_interval)
         dx, sums = self.run(what, [*arrays, layout.pack(dy)])
         given = coeffs if with_interval else None
         args = weighed(what, sums, layout), coeffs.shape, interval, outside, given
@@ -124,8 +123,7 @@ class Packed:
     def moments(self, x, interval, dy, *, outside, shape, launch=None):
         """As :func:`jaxbern.kernels.xla.xla_backend.moments`: without ``dx``."""
         layout = plan(x.shape, shape, interval.shape)
-        options = {"centred": len(interval) == 3, "launch": launch}
-        what = task(MOMENTS, layout.sizes, shape[0] - 1, outside, **options)
+        what = task(MOMENTS, layout, shape, interval, outside, launch)
         arrays = layout.pack(x), layout.pack_parameters(interval), layout.pack(dy)
         [sums] = self.run(what, arrays)
         sums = weighed(what, sums, layout)

@@ -84,17 +84,17 @@ def _differentiate(
     interpret: bool,
 ):
     degree, wants_dx = task.degree, task.kernel == GRADIENT
-    if wants_dx:
-        coeffs_ref, interval_ref, dy_ref, dx_ref, sums_ref = refs
-    else:
-        interval_ref, dy_ref, sums_ref = refs
+    results = 1 + wants_dx
+    *coeffs_ref, interval_ref, dy_ref = refs[:-results]
+    *dx_ref, sums_ref = refs[-results:]
     strip, arithmetic = Strip.here(task, interpret), Arithmetic(interpret)
     factors, stretch = factored.factor(degree), factored.stretch(degree)
     lower, upper, *centre = strip.parameters(interval_ref)
     inverse = arithmetic.reciprocal(upper - lower) * stretch
-    if wants_dx:
-        slopes = factored.slopes(strip.parameters(coeffs_ref))
-        scale = inverse * (degree * stretch ** -(degree + 1))
+    scale = inverse * (degree * stretch ** -(degree + 1))
+    slopes = [
+        slope for ref in coeffs_ref for slope in factored.slopes(strip.parameters(ref))
+    ]
 
     def step(i, sums):
         loaded = [
@@ -119,7 +119,7 @@ def _differentiate(
                 # Not `v != z`, which holds for NaN: that has to come through.
                 dx = jnp.where((v < z) | (v > z), 0.0, dx)
                 sums = add_to_last(sums, dx, (s[1], t[1])) if task.ends else sums
-            tile.store(dx_ref, dx)
+            tile.store(*dx_ref, dx)
         return sums
 
     def add_to_last(sums, factor, pair):

@@ -14,27 +14,25 @@ import jax
 import numpy as np
 import triton
 import triton.language as tl
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource, CompiledKernel
 from triton.runtime.interpreter import GridExecutor, InterpretedFunction
 
 from jaxbern.kernels.triton import triton_kernels, triton_strip, triton_tile
-from jaxbern.kernels.triton.triton_call import Call, ptx_version
+from jaxbern.kernels.triton.triton_call import Call
 
 # One thread for all that runs Triton. While the interpreter works `triton.language` means
 # something else for everyone, and the threads of XLA flush subnormal numbers to zero,
 # which a GPU does not.
-_thread = ThreadPoolExecutor(1, "jaxbern-triton")
+thread = ThreadPoolExecutor(1, "jaxbern-triton")
 
-_TYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
+TYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
 
 def interpret(call: Call, args: Iterable[jax.Array]) -> Sequence[jax.Array]:
     """The outputs of ``call``, in any JAX program on the CPU."""
-    _thread.submit(_interpreted).result()  # a thread treats subnormals as its maker
+    thread.submit(_interpreted).result()  # a thread treats subnormals as its maker
 
     def run(*args):
-        return _thread.submit(execute, call, *args).result()
+        return thread.submit(execute, call, *args).result()
 
     return jax.pure_callback(run, call.outputs, *args)
 
@@ -87,48 +85,7 @@ class _Pointer:
 
     def __init__(self, array: np.ndarray):
         self._array = array
-        self.dtype = _TYPES[array.dtype.name]
+        self.dtype = TYPES[array.dtype.name]
 
     def data_ptr(self) -> int:
         return self._array.ctypes.data
-
-
-def compile_call(call: Call, capability: int = 80) -> CompiledKernel:
-    """Compile the kernel of ``call`` as jax-triton would on that GPU."""
-    function = getattr(triton_kernels, call.kernel)
-    arrays = [f"*{_TYPES[a.dtype.name]}" for a in (*call.inputs, *call.outputs)]
-    after = len(call.inputs)
-    types = [*arrays[:after], *("i32" for _ in call.scalars), *arrays[after:]]
-    names = function.arg_names
-    signature = dict(zip(names, types, strict=False))
-    constants = dict(call.constants)
-    for name, value in zip(names[after:], call.scalars, strict=False):
-        if value == 1:
-            constants[name] = 1
-    aligned = {
-        (place,): [["tt.divisibility", 16]]
-        for place, kind in enumerate(types)
-        if kind.startswith("*")
-    }
-    source = ASTSource(
-        function,
-        {n: "constexpr" if n in constants else signature[n] for n in names},
-        constexprs=constants,
-        attrs=aligned,
-    )
-    options = {
-        "num_warps": call.warps,
-        "num_stages": 1,
-        "enable_fp_fusion": False,
-        "ptx_version": ptx_version(capability),
-    }
-    target = GPUTarget("cuda", capability, 32)
-    return _thread.submit(_compile, source, target, options).result()
-
-
-def _compile(*args) -> CompiledKernel:
-    cache = triton.knobs.cache
-    with cache.scope():
-        # jax-triton 0.3 has no use for the cache and leaves it without a place.
-        cache.dir = cache.dir or cache.get_triton_dir("cache")
-        return triton.compile(*args)

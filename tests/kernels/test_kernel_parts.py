@@ -3,6 +3,7 @@
 import functools
 import itertools
 from fractions import Fraction
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -74,6 +75,16 @@ def every_factorisation(degree):
         yield Factors(degree, inner, -(-(degree + 1) // inner))
 
 
+class Monomial(NamedTuple):
+    """``t^i s^j``: a product adds exponents."""
+
+    i: int
+    j: int
+
+    def __mul__(self, other):
+        return Monomial(self.i + other.i, self.j + other.j)
+
+
 def fma(a, b, c):
     return a * b + c
 
@@ -81,13 +92,14 @@ def fma(a, b, c):
 @pytest.mark.parametrize("degree", [*range(1, 14), 25, 40, 63, 64])
 def test_every_term_is_one_inner_times_one_outer_factor(degree):
     for factors in every_factorisation(degree):
+        powers = Powers(Monomial(1, 0)), Powers(Monomial(0, 1))
+        inner = factored.inner_factors(factors, *powers) or [Monomial(0, 0)]
+        outer = factored.outer_factors(factors, *powers, scale=Monomial(0, 0))
         found = {}
-        pairs = zip(factors.blocks, factors.outer_exponents, strict=True)
-        for block, (outer_t, outer_s) in pairs:
+        for block, each in zip(factors.blocks, outer, strict=True):
             for k, j in block:
-                inner_t, inner_s = factors.inner_exponents[j]
                 assert k not in found
-                found[k] = outer_t + inner_t, outer_s + inner_s
+                found[k] = tuple(each * inner[j])
         assert found == {k: (k, degree - k) for k in range(degree + 1)}
 
 

@@ -84,8 +84,8 @@ def test_executed_ptx(dtype, degree, name, fused, outside):
         both = InOut(np.asarray(each))
         in_place, _ = execute(forward, [*inputs[:-1], both], [both])
         np.testing.assert_array_equal(in_place, y)
-    options = {"with_interval": fused, "launch": launch}
-    what = task(GRADIENT, layout.sizes, degree, outside, **options)
+    args_of = layout, coeffs.shape, interval, outside, launch
+    what = task(GRADIENT, *args_of, with_interval=fused)
     sums = (what.sums, layout.sizes[0], what.row_blocks, layout.sizes[2])
     dx, sums = execute(
         program.kernels[GRADIENT],

@@ -24,11 +24,12 @@ from tests.quick import quickly
 pytest.importorskip("triton", reason="these kernels need Triton")
 
 from jaxbern.kernels.triton import triton_offline
+from tests.ptx.compile_triton import compile_call
 
 
 def execute(call, *args, outputs=None):
     """Run the PTX of ``call``; every element must be written, and none beside them."""
-    compiled = triton_offline.compile_call(call, capability=80)
+    compiled = compile_call(call, capability=80)
     outputs = outputs or [OutputSpec(o.shape, o.dtype) for o in call.outputs]
     result = Kernel(compiled.asm["ptx"], call.kernel).launch(
         call.programs,
@@ -43,8 +44,7 @@ def execute(call, *args, outputs=None):
 def call_of(kernel, outside, x, coeffs, interval, more, **options):
     """The call of ``kernel`` for these arrays, these packed, its task and the layout."""
     layout = plan(x.shape, coeffs.shape, interval.shape)
-    options |= {"centred": len(interval) == 3}
-    what = packed.task(kernel, layout.sizes, len(coeffs) - 1, outside, **options)
+    what = packed.task(kernel, layout, coeffs.shape, interval, outside, **options)
     arrays = [layout.pack(x), *map(layout.pack_parameters, (coeffs, interval))]
     arrays += [] if kernel == FORWARD else [layout.pack(more)]
     arrays = [np.asarray(a) for a in arrays]
@@ -91,22 +91,24 @@ LIMITS = {3: (18, 28, 64), 9: (30, 52, 80), 25: (62, 116, 128)}
 def test_machine_code(degree, capability):
     sass = pytest.importorskip("experiments.gpu.sass")
     forward, gradient, registers = LIMITS[degree]
-    fused = {"centred": True, "with_interval": True}
-    cases = [(FORWARD, forward, "clamp", {}), (GRADIENT, gradient, "clamp", {})]
+    fused = {"with_interval": True}
+    cases = [(FORWARD, forward, "clamp", 2, {}), (GRADIENT, gradient, "clamp", 2, {})]
     if capability == 80:
         cases += [
-            (SKIP, forward + 1, "clamp", {"centred": True}),
-            (GRADIENT, gradient + 3, "clamp", fused),
-            (FORWARD, forward + 6, "linear", {}),
-            (GRADIENT, gradient + 12, "linear", {}),
+            (SKIP, forward + 1, "clamp", 3, {}),
+            (GRADIENT, gradient + 3, "clamp", 3, fused),
+            (FORWARD, forward + 6, "linear", 2, {}),
+            (GRADIENT, gradient + 12, "linear", 2, {}),
         ]
     shape = functools.partial(jax.ShapeDtypeStruct, dtype=jnp.float32)
-    for name, limit, outside, options in cases:
-        what = packed.task(name, (1, 16384, 256), degree, outside, **options)
-        x, coeffs = shape((1, 16384, 256)), shape((degree + 1, 1, 256))
-        arrays = [x, coeffs, shape((2 + what.centred, 1, 1))]
+    for name, limit, outside, rows, options in cases:
+        x, coeffs = shape((16384, 256)), shape((degree + 1, 1, 256))
+        interval = shape((rows, 1, 1))
+        layout = plan(x.shape, coeffs.shape, interval.shape)
+        what = packed.task(name, layout, coeffs.shape, interval, outside, **options)
+        x, arrays = shape(layout.sizes), [shape(layout.sizes), coeffs, interval]
         call = prepare(what, arrays if name == FORWARD else [*arrays, x])
-        compiled = triton_offline.compile_call(call, capability)
+        compiled = compile_call(call, capability)
         ptx = compiled.asm["ptx"]
         assert ptx.count(f".visible .entry {name}(") == 1
         assert "fma.rn.f32" in ptx
