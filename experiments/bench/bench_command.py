@@ -277,6 +277,6 @@ def _data(options) -> None:
 
 
 def _split(options) -> None:
-    from experiments.bench import bench_split
+    from experiments.bench import bench_data
 
-    bench_split.report(options.rows, options.repeats)
+    bench_data.split_report(options.rows, options.repeats)

@@ -49,7 +49,6 @@ def run(
     """
     # Imported here: help must not wait for JAX.
     from experiments.capacity import (
-        capacity_animation,
         capacity_figures,
         capacity_report,
     )
@@ -69,7 +68,7 @@ def run(
         )
         done("figure of all seeds")
         xor = outcomes[0]
-        capacity_animation.write(xor, out / "xor_blobs.gif", budget)
+        capacity_figures.write(xor, out / "xor_blobs.gif", budget)
         written.append(out / "xor_blobs.gif")
         done("animation")
         written += capacity_figures.save(

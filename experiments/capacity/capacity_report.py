@@ -192,7 +192,7 @@ def _data(outcomes: list[Outcome]) -> str:
     """The generators' own words, and the numbers of the base setting."""
     lines = [
         "The paper names the shapes; sizes, noise and intervals are chosen here "
-        "(`experiments/capacity/capacity_data.py`).",
+        "(`experiments/capacity/capacity_tasks.py`).",
         "",
     ]
     for outcome in outcomes:

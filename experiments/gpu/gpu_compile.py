@@ -9,15 +9,16 @@ Where the PTX comes from:
 - XLA's own kernels and Pallas' are in the dump. JAX 0.10 writes them always, JAX 0.12
   only if ``xla_dump_emitter_re`` matches the stage, whose name is ``ptx``.
 - Kernels called through jax-triton are compiled when the program is lowered, and are
-  part of the lowered program (:mod:`experiments.gpu.triton_calls`).
+  part of the lowered program (:func:`triton_kernels`).
 """
 
 import contextlib
 import functools
 import re
 import tempfile
+import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,110 @@ from typing import Any
 import jax
 from jax.experimental import topologies
 from jax.sharding import AbstractMesh, SingleDeviceSharding
+from jaxlib.mlir import ir
 
-from experiments.gpu import gpu_targets, toolchain, triton_calls
-from experiments.gpu.gpu_kernel import Kernel
+from experiments.gpu import gpu_targets, toolchain
 from experiments.gpu.gpu_targets import Target
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """PTX and how it is launched."""
+
+    name: str
+    ptx: str
+    grid: tuple[int, ...]
+    threads: int  # in one block
+    shared: int  # bytes given at launch, beside what the PTX declares
+    launches: int = 1  # places in the program that launch it
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks of one launch."""
+        x, y, z = self.grid
+        return x * y * z
+
+
+# Fields of jaxlib's messages TritonAnyKernelCall, TritonKernelCall, TritonKernel.
+_CALL, _AUTOTUNED, _AUTOTUNED_CONFIGS = 1, 2, 2
+_KERNEL, _GRID = 1, (2, 3, 4)
+_NAME, _WARPS, _SHARED, _PTX = 1, 2, 3, 4
+
+
+def triton_kernels(module: Any) -> list[Kernel]:
+    """Every jax-triton call of a lowered MLIR ``module``, in program order.
+
+    XLA does not compile these: jax-triton puts PTX, launch and all into the attribute of a
+    custom call, as a compressed protocol buffer. So the PTX is taken from the lowered
+    program, and is what the driver would be given.
+    """
+    return [
+        decode(zlib.decompress(_opaque(operation)))
+        for operation in _operations(module.operation)
+        if operation.name == "stablehlo.custom_call"
+        and "triton_kernel_call" in str(operation.attributes["call_target_name"])
+    ]
+
+
+def decode(message: bytes) -> Kernel:
+    """A kernel and its launch from the protocol buffer that describes the call."""
+    call = _fields(message)
+    if _AUTOTUNED in call:  # several launches to try: the first stands for all
+        call = _fields(_fields(call[_AUTOTUNED])[_AUTOTUNED_CONFIGS])
+    call = _fields(call[_CALL])
+    kernel = _fields(call[_KERNEL])
+    return Kernel(
+        name=kernel[_NAME].decode(),
+        ptx=kernel[_PTX].decode(),
+        grid=tuple(call.get(axis, 1) for axis in _GRID),
+        threads=32 * kernel[_WARPS],
+        shared=kernel.get(_SHARED, 0),
+    )
+
+
+def _operations(operation) -> Iterator:
+    for region in operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield inner.operation
+                yield from _operations(inner.operation)
+
+
+def _opaque(operation) -> bytes:
+    """The call's description: a string (API version 2) or an entry of a dictionary."""
+    attributes = operation.attributes
+    if "mhlo.backend_config" in attributes:
+        config = ir.DictAttr(attributes["mhlo.backend_config"])
+        return ir.StringAttr(config["opaque"]).value_bytes
+    return ir.StringAttr(attributes["backend_config"]).value_bytes
+
+
+def _fields(message: bytes) -> dict[int, Any]:
+    """Fields of a protocol buffer by number, int or bytes; the first of repeated ones."""
+    fields: dict[int, Any] = {}
+    position = 0
+
+    def varint() -> int:
+        nonlocal position
+        value = shift = 0
+        while True:
+            byte = message[position]
+            position += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while position < len(message):
+        number, wire = divmod(varint(), 8)
+        if wire == 0:
+            value = varint()
+        else:
+            length = varint() if wire == 2 else {1: 8, 5: 4}[wire]
+            value = message[position : position + length]
+            position += length
+        fields.setdefault(number, value)
+    return fields
 
 
 @dataclass(frozen=True)
@@ -74,7 +175,7 @@ def compile_for(
         compiled = lowered.compile(
             compiler_options={"xla_dump_to": folder, "xla_dump_emitter_re": ".*ptx.*"}
         )
-        called = triton_calls.kernels(lowered.compiler_ir())
+        called = triton_kernels(lowered.compiler_ir())
         kernels = _merge([*_dumped(Path(folder)), *called])
     hlo = compiled.as_text() or ""
     return Compiled(target, kernels, compiled.memory_analysis(), hlo)

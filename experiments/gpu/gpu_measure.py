@@ -5,11 +5,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from experiments.gpu import gpu_programs, hlo_traffic, roofline, sass
-from experiments.gpu.gpu_compile import Compiled, compile_for
-from experiments.gpu.gpu_kernel import Kernel
+from experiments.gpu.gpu_compile import Compiled, Kernel, compile_for
 from experiments.gpu.gpu_programs import Workload
 from experiments.gpu.gpu_targets import Target
-from experiments.gpu.occupancy import occupancy
+from experiments.gpu.roofline import occupancy
 
 
 @dataclass(frozen=True)

@@ -87,74 +87,38 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 # Cores, clock, bandwidth, memory and L2: NVIDIA's data sheet or architecture paper of
 # each card. Lanes, threads, blocks, shared memory: the CUDA programming guide's
 # tables for its compute capability.
+_SM80 = {
+    "major": 8, "minor": 0, "fp32_lanes": 64, "shared_per_core": 164 * KIB,
+    "shared_per_block": 163 * KIB, "threads_per_core": 2048, "blocks_per_core": 32,
+}  # fmt: skip
+_SM89 = {
+    "major": 8, "minor": 9, "fp32_lanes": 128, "shared_per_core": 100 * KIB,
+    "shared_per_block": 99 * KIB, "threads_per_core": 1536, "blocks_per_core": 24,
+}  # fmt: skip
+_SM90 = {
+    "major": 9, "minor": 0, "fp32_lanes": 128, "shared_per_core": 228 * KIB,
+    "shared_per_block": 227 * KIB, "threads_per_core": 2048, "blocks_per_core": 32,
+}  # fmt: skip
+# "NVIDIA A30 Tensor Core GPU" data sheet: 933 GB/s HBM2, 24 GB, 10.3 TFLOP/s FP32.
 A30 = Target(
-    name="a30",
-    # "NVIDIA A30 Tensor Core GPU" data sheet: 933 GB/s HBM2, 24 GB, 10.3 TFLOP/s FP32.
-    description="NVIDIA A30",
-    major=8,
-    minor=0,
-    cores=56,
-    clock_ghz=1.44,
-    bandwidth=933e9,
-    memory=24 * GIB,
-    l2=24 * MIB,
-    fp32_lanes=64,
-    shared_per_core=164 * KIB,
-    shared_per_block=163 * KIB,
-    threads_per_core=2048,
-    blocks_per_core=32,
-)
+    "a30", "NVIDIA A30", cores=56, clock_ghz=1.44, bandwidth=933e9,
+    memory=24 * GIB, l2=24 * MIB, **_SM80,
+)  # fmt: skip
+# "NVIDIA A100 Tensor Core GPU" data sheet, SXM 80 GB: 2,039 GB/s, 19.5 TFLOP/s.
 A100 = Target(
-    name="a100",
-    # "NVIDIA A100 Tensor Core GPU" data sheet, SXM 80 GB: 2,039 GB/s, 19.5 TFLOP/s.
-    description="NVIDIA A100-SXM4-80GB",
-    major=8,
-    minor=0,
-    cores=108,
-    clock_ghz=1.41,
-    bandwidth=2039e9,
-    memory=80 * GIB,
-    l2=40 * MIB,
-    fp32_lanes=64,
-    shared_per_core=164 * KIB,
-    shared_per_block=163 * KIB,
-    threads_per_core=2048,
-    blocks_per_core=32,
-)
+    "a100", "NVIDIA A100-SXM4-80GB", cores=108, clock_ghz=1.41, bandwidth=2039e9,
+    memory=80 * GIB, l2=40 * MIB, **_SM80,
+)  # fmt: skip
+# "NVIDIA H100 Tensor Core GPU" data sheet, SXM: 3.35 TB/s HBM3, 67 TFLOP/s FP32.
 H100 = Target(
-    name="h100",
-    # "NVIDIA H100 Tensor Core GPU" data sheet, SXM: 3.35 TB/s HBM3, 67 TFLOP/s FP32.
-    description="NVIDIA H100 80GB HBM3",
-    major=9,
-    minor=0,
-    cores=132,
-    clock_ghz=1.98,
-    bandwidth=3352.32e9,
-    memory=80 * GIB,
-    l2=50 * MIB,
-    fp32_lanes=128,
-    shared_per_core=228 * KIB,
-    shared_per_block=227 * KIB,
-    threads_per_core=2048,
-    blocks_per_core=32,
-)
+    "h100", "NVIDIA H100 80GB HBM3", cores=132, clock_ghz=1.98, bandwidth=3352.32e9,
+    memory=80 * GIB, l2=50 * MIB, **_SM90,
+)  # fmt: skip
+# "NVIDIA L4 Tensor Core GPU" data sheet: 300 GB/s GDDR6, 24 GB, 30.3 TFLOP/s.
 L4 = Target(
-    name="l4",
-    # "NVIDIA L4 Tensor Core GPU" data sheet: 300 GB/s GDDR6, 24 GB, 30.3 TFLOP/s.
-    description="NVIDIA L4",
-    major=8,
-    minor=9,
-    cores=58,
-    clock_ghz=2.04,
-    bandwidth=300e9,
-    memory=24 * GIB,
-    l2=48 * MIB,
-    fp32_lanes=128,
-    shared_per_core=100 * KIB,
-    shared_per_block=99 * KIB,
-    threads_per_core=1536,
-    blocks_per_core=24,
-)
+    "l4", "NVIDIA L4", cores=58, clock_ghz=2.04, bandwidth=300e9,
+    memory=24 * GIB, l2=48 * MIB, **_SM89,
+)  # fmt: skip
 
 TARGETS = {target.name: target for target in (A30, A100, H100, L4)}
 

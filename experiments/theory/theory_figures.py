@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from experiments.theory.theory_fitting import TARGETS
 from experiments.theory.theory_rate import Row
 from experiments.theory.theory_stability import Row as Neuron
-from experiments.theory.theory_targets import TARGETS
 
 # Okabe and Ito's palette: told apart with any colour vision, and in grey by marker.
 COLOURS = ("#E69F00", "#009E73", "#0072B2", "#CC79A7")

@@ -9,6 +9,8 @@ start from the best networks of one layer less, with the identity as a new layer
 """
 
 import functools
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -18,7 +20,31 @@ from jax import jit
 from jax.flatten_util import ravel_pytree
 
 import jaxbern as jb
-from experiments.theory.theory_targets import TARGETS, grid
+
+
+@dataclass(frozen=True)
+class Target:
+    """A function and what it is."""
+
+    name: str
+    formula: str
+    f: Callable[[np.ndarray], np.ndarray]
+
+
+TARGETS = (
+    # Analytic, with poles at +-i/4: polynomials converge, but not at once.
+    Target("smooth", "1 / (1 + 16 x^2)", lambda x: 1 / (1 + 16 * np.square(x))),
+    # Infinite slope at 0: omega(delta) = sqrt(delta), no derivative helps.
+    Target("continuous", "sqrt(|x|)", lambda x: np.sqrt(np.abs(x))),
+)
+
+
+def grid(points: int) -> np.ndarray:
+    """About so many points, a third of them crowded around 0, where the root bends."""
+    third = points // 3 | 1  # odd: 0 is one of them
+    crowded = np.linspace(-1, 1, third) ** 3
+    return np.unique(np.concatenate([np.linspace(-1, 1, points - third), crowded]))
+
 
 LOWER, UPPER = -3.0, 3.0
 POWER = 16.0  # of the norm in the end

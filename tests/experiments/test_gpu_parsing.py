@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from experiments.gpu import hlo_traffic, sass, sass_loops, triton_calls
+from experiments.gpu import gpu_compile, hlo_traffic, sass, sass_loops
 from tests.experiments.gpu_cases import HLO, analysed
 
 # --- machine code ---------------------------------------------------------------------
@@ -104,11 +104,11 @@ def message(*fields: tuple[int, int | bytes]) -> bytes:
 def test_kernel_is_decoded_from_a_call():
     kernel = message((1, b"square"), (2, 4), (3, 2048), (4, b".version 8.8"), (6, 80))
     call = message((1, kernel), (2, 300), (3, 2), (4, 1), (5, b"\n\x00"))
-    found = triton_calls.decode(message((1, call), (4, b"name")))
+    found = gpu_compile.decode(message((1, call), (4, b"name")))
     assert (found.name, found.ptx) == ("square", ".version 8.8")
     assert (found.grid, found.threads, found.shared) == ((300, 2, 1), 128, 2048)
     autotuned = message((2, message((1, b"name"), (2, message((1, call))))))
-    assert triton_calls.decode(autotuned) == found
+    assert gpu_compile.decode(autotuned) == found
 
 
 # --- traffic --------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import dataclasses
 import pytest
 
 from experiments.gpu import gpu_targets, roofline
-from experiments.gpu.occupancy import occupancy
+from experiments.gpu.roofline import occupancy
 from tests.experiments.gpu_cases import analysed
 
 # --- instructions ---------------------------------------------------------------------

@@ -17,7 +17,7 @@ from experiments.sensitivity import (
 )
 from experiments.sensitivity import sensitivity_training as training
 from experiments.sensitivity.sensitivity_analysis import Summary, compare
-from experiments.sensitivity.sensitivity_conclusion import conclusion
+from experiments.sensitivity.sensitivity_run import conclusion
 from experiments.sensitivity.sensitivity_study import (
     DEFAULT,
     MONOTONE,

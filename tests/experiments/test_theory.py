@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from experiments.theory import (
-    best_polynomials,
     exact_networks,
     rate_bounds,
     theory_degree,
+    theory_rate,
     theory_stability,
 )
-from experiments.theory.theory_targets import TARGETS, grid
+from experiments.theory.theory_fitting import TARGETS, grid
 from tests.oracles import theory_oracle
 
 
@@ -117,11 +117,11 @@ def test_moduli_of_continuity(delta):
     [
         (np.abs, 2, 1 / 8),  # x^2 + 1/8
         (lambda x: x**5, 4, 2.0**-4),  # x^5 - T_5 / 16
-        (lambda x: x**3 - x, 3, best_polynomials.SMALLEST),
+        (lambda x: x**3 - x, 3, theory_rate.SMALLEST),
     ],
 )
 def test_best_polynomials_that_are_known(f, n, error):
-    assert best_polynomials.best_error(f, n) == pytest.approx(error, rel=1e-3)
+    assert theory_rate.best_error(f, n) == pytest.approx(error, rel=1e-3)
 
 
 def test_the_grid_has_zero_and_crowds_around_it():

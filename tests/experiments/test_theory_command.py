@@ -18,8 +18,8 @@ from experiments.theory import (
     theory_rate,
     theory_stability,
 )
-from experiments.theory.lessons import lessons
-from experiments.theory.theory_targets import TARGETS
+from experiments.theory.theory_fitting import TARGETS
+from experiments.theory.theory_report import lessons
 from tests.quick import quickly
 
 SMALL = dataclasses.replace(theory_rate.QUICK, depths=(2,), iterations=30)

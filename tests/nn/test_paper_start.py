@@ -15,7 +15,7 @@ import pytest
 from flax import nnx
 
 import jaxbern as jb
-from experiments.capacity.capacity_network import OneHidden
+from experiments.capacity.capacity_training import OneHidden
 from experiments.comparison import jax_modules
 
 KEPT = json.loads(

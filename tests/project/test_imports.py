@@ -57,7 +57,7 @@ PARTS = {
         "core data experiments kernels optim plot train", "jax numpy flax optax", "*",
     ),
     "pictures": Part(
-        "experiments.capacity.capacity_animation experiments.*.*_figures",
+        "experiments.*.*_figures",
         "core data experiments plot", "jax numpy matplotlib PIL",
     ),
     "experiments": Part(

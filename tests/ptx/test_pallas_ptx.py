@@ -14,7 +14,7 @@ import pytest
 
 from experiments.gpu import sass, toolchain
 from experiments.gpu.gpu_compile import compile_for
-from experiments.gpu.occupancy import occupancy
+from experiments.gpu.roofline import occupancy
 from jaxbern.kernels.config import Launch
 from jaxbern.kernels.layout import plan
 from jaxbern.kernels.packed import FORWARD, GRADIENT, SKIP, task, weighed
