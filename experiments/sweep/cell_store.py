@@ -203,6 +203,7 @@ def asked(root: Path) -> list[str]:
 def printable(text: str) -> str:
     r"""A text that every encoding has; a name of a file can be any bytes.
 
+    >>> import os
     >>> printable(os.fsdecode(b"caf\xe9"))
     'caf\\udce9'
     """

@@ -19,7 +19,7 @@ class DataFile:
     Attributes:
       name: ``"higgs"`` or ``"susy"``.
       path: of the file; None if there is none.
-      converted: whether there is a converted copy of it.
+      converted: whether there is a converted copy of it, as it was when last read.
     """
 
     name: str
@@ -49,7 +49,7 @@ def inventory() -> tuple[list[DataFile], list[DataCopy]]:
     files = []
     for published in SETS.values():
         file = locate(published)
-        sha256 = _files.recorded_sha256(file) if file else None
+        sha256 = _files.last_sha256(file) if file else None
         converted = sha256 is not None and _converted.place(sha256).exists()
         files.append(DataFile(published.name, file, converted))
     folder = cache_folder()
