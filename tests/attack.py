@@ -1,6 +1,7 @@
 """How hard the attacks of this suite try: a few times each, or as often as asked for.
 
-``JAXBERN_ATTACKS=500 pytest -m attack`` makes 500 mutations, layers or networks of each kind.
+``JAXBERN_ATTACKS=500 pytest -m attack`` makes 500 mutations or layers of each kind, and
+all networks.
 """
 
 import os

@@ -85,7 +85,10 @@ def _write_once(path: Path, values: dict[str, Any]) -> dict[str, Any]:
         finally:
             new.unlink(missing_ok=True)
     try:
-        return json.loads(path.read_text())
+        found = json.loads(path.read_text())
+        if not isinstance(found, dict):
+            raise ValueError(f"it holds {type(found).__name__}, not settings")
+        return found
     except ValueError as problem:
         raise OtherSettings(
             f"{path} is damaged ({problem}). Remove it: this sweep then writes it anew, and "

@@ -4,8 +4,11 @@
 """
 
 import collections
+import contextlib
 import gzip
+import itertools
 import shutil
+import types
 import warnings
 import zipfile
 from pathlib import Path
@@ -18,12 +21,16 @@ import pytest
 from flax import nnx
 
 import jaxbern as jb
+from experiments.report import report_build, report_contents
+from experiments.sweep import cell_claims, cell_store, grid, sweep_settings
 from jaxbern.data._published import SUSY
 from jaxbern.io.model_files import FileError
 from jaxbern.train import _checkpoint
 from jaxbern.train._checkpoint import Checkpoints
 from tests.attack import attack, times
 from tests.data import data_files
+from tests.experiments.report_stores import trained
+from tests.experiments.sweep_cases import histories
 from tests.faults.mutations import mutate_file, mutate_folder
 from tests.nn.networks import network
 from tests.train.train_cases import changed, events
@@ -221,3 +228,35 @@ def test_files_without_checksums(name, tmp_path, cache):
 
     said = ("has changed since it was last read",)
     assaulted(original, tmp_path / name, mutate_file, use, same_events, said)
+
+
+def test_stores_of_sweeps(tmp_path, monkeypatch):
+    """Cells are the same or told to be damaged, and a report comes of the rest."""
+    monkeypatch.setattr(report_contents, "draw", lambda *arguments: [])
+    original = tmp_path / "original"
+    cells = grid.paper()[:4]
+    for cell in cells[:3]:
+        cell_store.write(original, trained(cell, [0.7] * 3, [0.6] * 3))
+    cell_store.ask(original, cells, {"preset": "small"})
+    cell_store.write_failure(original, cells[3], {"error": "ValueError: no"})
+    cell_claims.take(original / "running" / cells[3].name).release()
+    events = types.SimpleNamespace(about=lambda: {"source": "x", "events": 7})
+    sweep_settings.agree(original, {"epochs": 3}, {"higgs": events})
+    (original / "running" / cells[3].name / "claim-2.json").write_text('{"pid": 1}')
+    want, reports = histories(original), itertools.count()
+
+    def use(place):
+        with contextlib.suppress(sweep_settings.OtherSettings):
+            sweep_settings.agree(place, {"epochs": 3}, {"higgs": events})
+        if next(reports) < 4:  # they take seconds
+            with contextlib.suppress(report_build.NothingToReport):
+                report_build.run(place, tmp_path / "report")
+        found = cell_store.read(place, thorough=True)
+        if len(found.results) < len(want):
+            warnings.warn(f"{len(found.damaged)} damaged", stacklevel=1)
+        return histories(place)
+
+    def same(found):
+        return all(want.get(name) == history for name, history in found.items())
+
+    assaulted(original, tmp_path / "store", mutate_folder, use, same, few=12)
