@@ -10,7 +10,7 @@ from experiments.bench import epoch_tables
 from experiments.bench.epoch_measure import Measured, Setup, architecture
 from experiments.core.environment import environment
 from experiments.core.progress import progress
-from experiments.core.table_formats import comma_separated, markdown
+from experiments.core.tables import comma_separated, markdown
 from experiments.gpu import gpu_targets as gpus
 from experiments.report.grid_groups import RELU, Group
 from experiments.sweep import cell_order, grid

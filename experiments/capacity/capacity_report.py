@@ -16,7 +16,7 @@ from experiments.capacity.capacity_results import (
     rows,
 )
 from experiments.capacity.capacity_tasks import FASTER, HELD_OUT, INTERVAL, Budget, Task
-from experiments.core.table_formats import Lines, csv_text, pipe_table
+from experiments.core.tables import Lines, csv_text, pipe_table
 
 
 def write(outcomes: list[Outcome], out: Path, budget: Budget) -> list[Path]:

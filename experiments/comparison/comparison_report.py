@@ -11,7 +11,7 @@ from experiments.comparison.compared_layers import Measured
 from experiments.comparison.comparison_tasks import Task
 from experiments.comparison.comparison_training import Trained
 from experiments.core.environment import environment
-from experiments.core.table_formats import Lines, csv_text, pipe_table
+from experiments.core.tables import Lines, csv_text, pipe_table
 
 UNIT = compared_packages.JAXBERN.name  # of the ratios
 TITLES = {

@@ -5,8 +5,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 
 from experiments.core.tables import Column, Fields, Table, build
-from experiments.report import efficiency_cases as parameters
-from experiments.report import training_cases as training
+from experiments.report import claim_cases
 from experiments.report.evidence import Evidence
 from experiments.report.grid_groups import Group
 from experiments.report.judging import Case, Judgement, Quantifier, judge
@@ -147,107 +146,107 @@ CLAIMS = (
     Claim(
         "reduction",
         "For most architectures a DBN with over 70% fewer parameters beats the best ReLU",
-        "abstract; tables of experiment 2", "most", parameters.reductions(70),
+        "abstract; tables of experiment 2", "most", claim_cases.reductions(70),
         extreme=statistics.median, headline=True,
     ),
     Claim(
         "at-scale",
         "The saving reaches 99.9% at scale",
-        "abstract, section 4.2", "any", parameters.reductions(99.85),
+        "abstract, section 4.2", "any", claim_cases.reductions(99.85),
         extreme=max, headline=True,
     ),
     Claim(
         "speed",
         "A DBN reaches ReLU's final loss in as few as 26% of ReLU's epochs",
         "abstract (24% in the introduction)", "any",
-        training.crossovers(lambda share: share <= 0.26),
+        claim_cases.crossovers(lambda share: share <= 0.26),
         show=share, extreme=min, headline=True,
     ),
     Claim(
         "final-loss",
         "The final loss is up to 45% lower than ReLU's",
-        "abstract, section 4.3", "any", training.changes(-45),
+        "abstract, section 4.3", "any", claim_cases.changes(-45),
         extreme=max, headline=True,
     ),
     Claim(
         "all-activations",
         "The best of all networks, by AUC and by loss, is a DBN on either data set, "
         "with skips and without",
-        "abstract, section 4.4", "all", training.best_is_dbn, headline=True,
+        "abstract, section 4.4", "all", claim_cases.best_is_dbn, headline=True,
     ),
     Claim(
         "every-architecture",
         "In most architectures the best DBN has a higher AUC than each fixed activation",
-        "section 4.4", "most", training.dbn_over_fixed,
+        "section 4.4", "most", claim_cases.dbn_over_fixed,
     ),
     Claim(
         "not-smoothness",
         "Leaky ReLU, SELU and GeLU reach no meaningfully higher AUC than ReLU",
-        "section 4.4", "all", training.smooth_like_relu, show=difference, extreme=max,
+        "section 4.4", "all", claim_cases.smooth_like_relu, show=difference, extreme=max,
     ),
     Claim(
         "deep",
         "From 50 layers on, the saving is above 85% at every width (AUC)",
-        "section 4.2", "all", parameters.deep_reductions(85), extreme=min,
+        "section 4.2", "all", claim_cases.deep_reductions(85), extreme=min,
     ),
     Claim(
         "monotone",
         "The saving never falls as networks become deeper or wider (AUC)",
-        "section 4.2", "all", parameters.growing,
+        "section 4.2", "all", claim_cases.growing,
     ),
     Claim(
         "negative",
         "Only the smallest architectures (5 layers, up to 128 wide) are beaten by no "
         "DBN of their size",
-        "section 4.2", "all", parameters.not_negative,
+        "section 4.2", "all", claim_cases.not_negative,
     ),
     Claim(
         "susy",
         "The saving on SUSY is never below that on HIGGS",
-        "section 4.2", "all", parameters.susy_over_higgs,
+        "section 4.2", "all", claim_cases.susy_over_higgs,
     ),
     Claim(
         "qualifying",
         "Against most ReLU architectures, the majority of all DBN models is better (AUC)",
-        "section 4.2", "most", parameters.most_qualify,
+        "section 4.2", "most", claim_cases.most_qualify,
     ),
     Claim(
         "typical-speed",
         "On HIGGS the crossover typically comes in half of ReLU's epochs or earlier",
         "section 4.3", "most",
-        training.crossovers(lambda share: share <= 0.5, groups=(Group("higgs", True),)),
+        claim_cases.crossovers(lambda share: share <= 0.5, groups=(Group("higgs", True),)),
         show=share, extreme=statistics.median,
     ),
     Claim(
         "degree-speed",
         "A higher degree never crosses over later",
-        "section 4.3", "all", training.earlier_with_degree,
+        "section 4.3", "all", claim_cases.earlier_with_degree,
     ),
     Claim(
         "always-cross",
         "From degree 9 on, every residual DBN falls below ReLU's final loss",
-        "section 4.3", "all", training.higher_degrees_cross,
+        "section 4.3", "all", claim_cases.higher_degrees_cross,
     ),
     Claim(
         "scaling",
         "In most cases the loss improves more at n=25 than at n=3, and at 150 layers "
         "than at 5",
-        "section 4.3", "most", training.improvement_grows,
+        "section 4.3", "most", claim_cases.improvement_grows,
     ),
     Claim(
         "epoch-cost",
         "An epoch mostly takes at most twice as long as ReLU's",
-        "appendix G", "most", training.epoch_costs(2),
+        "appendix G", "most", claim_cases.epoch_costs(2),
         show=times, extreme=statistics.median,
     ),
     Claim(
         "faster-in-total",
         "Large DBNs (n=9) train in less total time than ReLU, having fewer epochs",
-        "appendix G", "all", training.large_is_faster, show=times, extreme=min,
+        "appendix G", "all", claim_cases.large_is_faster, show=times, extreme=min,
     ),
     Claim(
         "memory",
         "At 150x256 a DBN takes about 1.5 times the memory of ReLU, not more",
-        "appendix G", "all", training.memory(1.55), show=times, extreme=max,
+        "appendix G", "all", claim_cases.memory(1.55), show=times, extreme=max,
     ),
 )  # fmt: skip

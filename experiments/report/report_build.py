@@ -4,7 +4,7 @@ import csv
 import dataclasses
 from pathlib import Path
 
-from experiments.core import table_formats
+from experiments.core import tables as table_formats
 from experiments.report import paper_claims, provenance
 from experiments.report.report_contents import Contents, contents, judged
 from experiments.report.report_page import render

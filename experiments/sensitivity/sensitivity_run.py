@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.core.progress import progress
-from experiments.core.table_formats import comma_separated, markdown
+from experiments.core.tables import comma_separated, markdown
 from experiments.sensitivity import sensitivity_figure, sensitivity_tables
 from experiments.sensitivity.sensitivity_analysis import (
     Change,

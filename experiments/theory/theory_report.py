@@ -3,7 +3,7 @@
 import dataclasses
 from pathlib import Path
 
-from experiments.core.table_formats import Lines, csv_text, pipe_table
+from experiments.core.tables import Lines, csv_text, pipe_table
 from experiments.theory import rate_bounds, theory_degree, theory_rate, theory_stability
 from experiments.theory.theory_fitting import LOWER, TARGETS, UPPER
 from experiments.theory.theory_rate import SMALLEST, Row, network_name

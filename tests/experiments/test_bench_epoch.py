@@ -12,7 +12,7 @@ import jaxbern as jb
 from experiments.bench import bench_epoch, epoch_measure, epoch_tables
 from experiments.bench.bench_command import main
 from experiments.bench.epoch_measure import Measured, Program, Setup
-from experiments.core.table_formats import comma_separated, markdown
+from experiments.core.tables import comma_separated, markdown
 from experiments.report.grid_groups import Group
 from experiments.sweep import compiled_programs
 from experiments.sweep.card_memory import Memory

@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.core import table_formats
+from experiments.core import tables
 from experiments.report import report_build, report_command
 from experiments.report.provenance import caveats
 from experiments.sweep.grid import Cell
@@ -41,5 +41,5 @@ def test_caveats_say_what_the_events_are():
 
 
 def test_markdown_and_latex_escape():
-    assert table_formats._tex("50% & a_b ×") == r"50\% \& a\_b $\times$"
-    assert table_formats._pipes(["a|b"]) == r"| a\|b |"
+    assert tables._tex("50% & a_b ×") == r"50\% \& a\_b $\times$"
+    assert tables._pipes(["a|b"]) == r"| a\|b |"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxbern as jb
-from experiments.core.table_formats import markdown
+from experiments.core.tables import markdown
 from experiments.sensitivity import (
     sensitivity_command,
     sensitivity_run,
