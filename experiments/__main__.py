@@ -33,6 +33,10 @@ EXPERIMENTS = {
         "experiments.demo",
         "everything once, in minutes: capacity, a small sweep, its report",
     ),
+    "dropin": (
+        "experiments.dropin.dropin_command",
+        "BernsteinAct in ordinary networks, beside relu, gelu, silu and tanh",
+    ),
     "gpu": (
         "experiments.gpu.gpu_command",
         "compile for named GPUs without one: registers, instructions, roofline",

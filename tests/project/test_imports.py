@@ -64,7 +64,7 @@ PARTS = {
         "experiments experiments.*",
         "certify comparison core data kernels optim pictures plot train triton",
         "jax numpy flax optax jaxlib scipy",
-        "isal jinja2 matplotlib pandas pyarrow ray rich torch",
+        "isal jinja2 matplotlib pandas pyarrow ray rich sklearn torch",
     ),
 }  # fmt: skip
 # A cycle through a function is no error of Python's. These are meant: what is on the
@@ -75,7 +75,7 @@ LAZY_CYCLES = {
 }
 # What comes along with packages that are dependencies, and what a user brings himself.
 ALONG = {"jaxlib": "jax", "scipy": "jax", "orbax": "flax", "PIL": "matplotlib"}
-BROUGHT = {"pandas", "tensorboardX", "torch", "wandb"}
+BROUGHT = {"pandas", "sklearn", "tensorboardX", "torch", "wandb"}
 
 
 class Import(NamedTuple):

@@ -1,0 +1,1 @@
+"""``BernsteinAct`` in networks that people already have, beside fixed activations."""

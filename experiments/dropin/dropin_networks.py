@@ -1,0 +1,81 @@
+"""Networks as people write them: no normalisation but the transformer's own."""
+
+import itertools
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Mlp(nnx.Module):
+    """Hidden layers of given widths, and a last Linear."""
+
+    def __init__(
+        self,
+        inputs: int,
+        widths: list[int],
+        outputs: int,
+        act: Callable,
+        rngs: nnx.Rngs,
+    ):
+        """``act(features, rngs)`` makes an activation."""
+        sizes = [inputs, *widths]
+        pairs = itertools.pairwise(sizes)
+        self.linears = nnx.List([nnx.Linear(a, b, rngs=rngs) for a, b in pairs])
+        self.acts = nnx.List([act(width, rngs) for width in widths])
+        self.last = nnx.Linear(sizes[-1], outputs, rngs=rngs)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """``[..., inputs]`` to ``[..., outputs]``."""
+        for linear, act in zip(self.linears, self.acts, strict=True):
+            x = act(linear(x))
+        return self.last(x)
+
+
+class Cnn(nnx.Module):
+    """Two convolutions with pooling, one hidden layer; images ``[..., side, side, 1]``."""
+
+    def __init__(self, side: int, channels: int, act: Callable, rngs: nnx.Rngs):
+        """Ten classes."""
+        self.first = nnx.Conv(1, channels, (3, 3), rngs=rngs)
+        self.second = nnx.Conv(channels, 2 * channels, (3, 3), rngs=rngs)
+        flat = 2 * channels * (side // 4) ** 2
+        self.hidden = nnx.Linear(flat, 4 * channels, rngs=rngs)
+        self.last = nnx.Linear(4 * channels, 10, rngs=rngs)
+        widths = (channels, 2 * channels, 4 * channels)
+        self.acts = nnx.List([act(width, rngs) for width in widths])
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Logits."""
+        for conv, act in zip((self.first, self.second), self.acts, strict=False):
+            x = nnx.max_pool(act(conv(x)), (2, 2), (2, 2))
+        x = x.reshape(*x.shape[:-3], -1)
+        return self.last(self.acts[2](self.hidden(x)))
+
+
+class CharTransformer(nnx.Module):
+    """One block, 32 wide, that predicts the next character at every place."""
+
+    def __init__(
+        self, letters: int, context: int, hidden: int, act: Callable, rngs: nnx.Rngs
+    ):
+        """Four heads; ``hidden`` is the width of the layer with the activation."""
+        width = 32
+        self.embed = nnx.Embed(letters, width, rngs=rngs)
+        self.place = nnx.Embed(context, width, rngs=rngs)
+        self.attention = nnx.MultiHeadAttention(4, width, decode=False, rngs=rngs)
+        self.norms = nnx.List([nnx.LayerNorm(width, rngs=rngs) for _ in range(3)])
+        self.up = nnx.Linear(width, hidden, rngs=rngs)
+        self.act = act(hidden, rngs)
+        self.down = nnx.Linear(hidden, width, rngs=rngs)
+        self.head = nnx.Linear(width, letters, rngs=rngs)
+
+    def __call__(self, tokens: jax.Array) -> jax.Array:
+        """``[batch, context]`` to logits ``[batch, context, letters]``."""
+        context = tokens.shape[-1]
+        h = self.embed(tokens) + self.place(jnp.arange(context))[None]
+        mask = nnx.make_causal_mask(tokens)
+        h = h + self.attention(self.norms[0](h), mask=mask)
+        h = h + self.down(self.act(self.up(self.norms[1](h))))
+        return self.head(self.norms[2](h))

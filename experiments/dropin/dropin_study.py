@@ -1,0 +1,190 @@
+"""The study: rates chosen on validation rows, fresh seeds judged on test rows."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from experiments.core.timing import best_in_turns
+from experiments.dropin.dropin_data import Missing, Split
+from experiments.dropin.dropin_methods import METHODS, OURS, RIVALS, Method
+from experiments.dropin.dropin_tasks import Task
+from experiments.dropin.dropin_training import Program, Scores
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How much is done."""
+
+    quick: bool
+    rates: tuple[float, ...]
+    tuning_seeds: int
+    seeds: int
+    most_time: float  # a rival gets at most so many times the steps
+
+    @property
+    def full(self) -> int:
+        """Which of a task's numbers of steps."""
+        return 0 if self.quick else 1
+
+
+QUICK = Setting(True, (2e-3, 6e-3, 2e-2), 1, 3, 4.0)
+FULL = Setting(False, (3e-4, 1e-3, 3e-3, 1e-2, 3e-2), 2, 6, 8.0)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One method on one task.
+
+    ``kind``: "steps" (equal steps), "parameters" or "time" (a rival made equal to ours).
+    """
+
+    task: str
+    method: str
+    kind: str
+    rate: float
+    width: int
+    steps: int
+    parameters: int
+    validation: np.ndarray
+    test: np.ndarray
+    diverged: int = 0
+
+
+@dataclass
+class Study:
+    """All results so far, and what could not be run."""
+
+    setting: Setting
+    results: list[Result] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
+    seconds: dict[tuple[str, str], float] = field(default_factory=dict)
+
+
+def run(
+    chosen: list[Task],
+    methods: list[str],
+    setting: Setting,
+    done: Callable[[str], None],
+    keep: Callable[[Study], object] = lambda study: None,
+) -> Study:
+    """Train everything; ``done`` is called with each task and method that is finished.
+
+    ``keep`` is called with all results so far after each task.
+    """
+    study = Study(setting)
+    for task in chosen:
+        try:
+            parts = task.load()
+        except Missing as problem:
+            study.missing[task.name] = str(problem)
+            for name in (*methods, "equal"):
+                done(f"{task.name} {name}: left out")
+            continue
+        programs = {}
+        for name in methods:
+            programs[name] = _steps(study, task, METHODS[name], parts)
+            done(f"{task.name} {name}")
+        _equals(study, task, programs, parts)
+        done(f"{task.name} equal parameters and time")
+        keep(study)
+    return study
+
+
+def _steps(study: Study, task: Task, method: Method, parts: Split) -> Program:
+    """The learning rate by the validation rows, then fresh seeds with it."""
+    setting, steps = study.setting, task.steps[study.setting.full]
+    program = Program(task, method.make, task.width, setting.seeds, parts)
+    rates = [rate for rate in setting.rates for _ in range(setting.tuning_seeds)]
+    seeds = [1000 + k for _ in setting.rates for k in range(setting.tuning_seeds)]
+    tuned = program.train(seeds, rates, steps).validation
+    means = tuned.reshape(len(setting.rates), -1).mean(axis=1)
+    rate = setting.rates[_best(means, higher=task.higher)]
+    scores = _fresh(program, rate, steps, setting)
+    study.results.append(
+        _result(task, method.name, "steps", rate, task.width, steps, program, scores)
+    )
+    return program
+
+
+def _fresh(program: Program, rate: float, steps: int, setting: Setting) -> Scores:
+    return program.train(list(range(setting.seeds)), [rate] * setting.seeds, steps)
+
+
+def _equals(
+    study: Study, task: Task, programs: dict[str, Program], parts: Split
+) -> None:
+    """The best rival with as many parameters as ours, and with as much time."""
+    rival = best_rival(study, task)
+    if OURS not in programs or rival is None:
+        return
+    ours, its = programs[OURS], programs[rival.method]
+    steps, setting = rival.steps, study.setting
+    few = max(steps // 10, 20)
+    runs = {name: (lambda name=name: programs[name].seconds(few)) for name in programs}
+    times = best_in_turns(runs, 3 if setting.quick else 5)
+    study.seconds.update({(task.name, name): t / few for name, t in times.items()})
+    ratio = min(max(times[OURS] / times[rival.method], 1.0), setting.most_time)
+    longer = math.ceil(steps * ratio)
+    scores = _fresh(its, rival.rate, longer, setting)
+    study.results.append(
+        _result(task, rival.method, "time", rival.rate, task.width, longer, its, scores)
+    )
+    make = METHODS[rival.method].make
+    width = task.width
+    while True:
+        width += max(1, task.width // 16)
+        wider = Program(task, make, width, setting.seeds, parts)
+        if wider.parameters >= ours.parameters:
+            break
+    scores = _fresh(wider, rival.rate, steps, setting)
+    study.results.append(
+        _result(
+            task, rival.method, "parameters", rival.rate, width, steps, wider, scores
+        )
+    )
+
+
+def best_rival(study: Study, task: Task) -> Result | None:
+    """By the test rows, which is hard on us: the luckiest of three is taken."""
+    found = [
+        r for r in study.results
+        if (r.task, r.kind) == (task.name, "steps") and r.method in RIVALS
+    ]  # fmt: skip
+    if not found:
+        return None
+    means = np.array([r.test.mean() for r in found])
+    return found[_best(means, higher=task.higher)]
+
+
+def _best(means: np.ndarray, *, higher: bool) -> int:
+    """Of finite ones; a run that diverged is never best."""
+    worst = -np.inf if higher else np.inf
+    finite = np.where(np.isfinite(means), means, worst)
+    return int(np.argmax(finite) if higher else np.argmin(finite))
+
+
+def _result(task, method, kind, rate, width, steps, program, scores: Scores) -> Result:
+    bad = int(np.sum(~np.isfinite(scores.test)))
+    return Result(
+        task.name, method, kind, rate, width, steps, program.parameters,
+        scores.validation, scores.test, bad,
+    )  # fmt: skip
+
+
+def as_records(study: Study) -> list[dict]:
+    """One line for each run, for a CSV file."""
+    return [
+        {
+            **{k: v for k, v in dataclasses.asdict(r).items()
+               if k not in ("validation", "test", "diverged")},
+            "seed": seed,
+            "validation": float(r.validation[seed]),
+            "test": float(r.test[seed]),
+            "seconds_per_step": study.seconds.get((r.task, r.method), math.nan),
+        }
+        for r in study.results
+        for seed in range(len(r.test))
+    ]  # fmt: skip

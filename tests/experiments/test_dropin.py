@@ -1,0 +1,142 @@
+"""The study of drop-ins: paired intervals, one program per network, the page."""
+
+import dataclasses
+import math
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+from experiments.dropin import dropin_command, dropin_data, dropin_report, dropin_study
+from experiments.dropin.dropin_methods import METHODS
+from experiments.dropin.dropin_tasks import tasks
+from experiments.dropin.dropin_training import Program, _schedule
+
+TINY = dropin_study.Setting(True, (1e-3, 1e-2), 1, 2, 2.0)
+
+
+def result(test, method="gelu", kind="steps", task="waves", **options):
+    scores = np.asarray(test, float)
+    given = {"rate": 1e-3, "width": 8, "steps": 5, "parameters": 10} | options
+    return dropin_study.Result(
+        task, method, kind, **given, validation=scores, test=scores
+    )
+
+
+def waves(steps=6):
+    task = next(t for t in tasks(None, quick=True) if t.name == "waves")
+    return dataclasses.replace(
+        task, steps=(steps, steps), width=4,
+        load=lambda: dropin_data.function(dropin_data.waves, 60),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_intervals_are_those_of_the_paired_t_test(higher):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 6)) + np.array([[0.3], [0.0]])
+    found = dropin_report.difference(result(a), result(b), higher=higher)
+    sign = 1 if higher else -1
+    test = stats.ttest_rel(sign * a, sign * b)
+    low, high = test.confidence_interval(0.95)
+    np.testing.assert_allclose(
+        [found.mean - found.half, found.mean + found.half], [low, high]
+    )
+    assert (found.verdict != "tie") == (test.pvalue < 0.05)
+
+
+@pytest.mark.parametrize("mean, half, verdict", [
+    (1.0, 0.5, "win"), (-1.0, 0.5, "loss"), (0.2, 0.5, "tie"), (math.nan, 1.0, "loss"),
+])  # fmt: skip
+def test_verdicts(mean, half, verdict):
+    assert dropin_report.Difference(mean, half, 1.0).verdict == verdict
+
+
+def test_the_best_rival_is_by_the_direction_of_the_score_and_never_one_that_diverged():
+    study = dropin_study.Study(TINY)
+    study.results += [
+        result([0.3, 0.3], "relu"), result([np.nan, 0.1], "gelu"),
+        result([0.2, 0.2], "silu"), result([0.0, 0.0], "bernstein"),
+    ]  # fmt: skip
+    best = dropin_study.best_rival(study, waves())
+    assert best is not None
+    assert best.method == "silu"
+    higher = dataclasses.replace(waves(), higher=True)
+    best = dropin_study.best_rival(study, higher)
+    assert best is not None
+    assert best.method == "relu"
+
+
+@jax.numpy_dtype_promotion("standard")  # optax.adam raises a float to an int power
+def test_runs_side_by_side_are_those_one_by_one():
+    task, parts = waves(), waves().load()
+    make = METHODS["bernstein"].make
+    many = Program(task, make, 4, 3, parts).train([5, 6, 7, 8], [1e-2] * 4, 6)
+    alone = Program(task, make, 4, 1, parts).train([8, 5], [1e-2] * 2, 6)
+    np.testing.assert_allclose(alone.test, many.test[[3, 0]], rtol=1e-4)
+    assert len(set(many.test.round(6))) == 4
+
+
+def test_the_rate_rises_then_falls_to_zero():
+    done = np.linspace(0, 1, 101)
+    factors = np.asarray(_schedule(done))
+    assert factors[0] == 0
+    assert factors[-1] < 1e-6
+    assert done[factors.argmax()] == pytest.approx(0.05, abs=0.011)
+    np.testing.assert_allclose(factors.max(), 1, rtol=1e-3)
+
+
+def test_parameters_are_counted():
+    counts = {
+        name: Program(waves(), METHODS[name].make, 4, 1, waves().load()).parameters
+        for name in ("gelu", "bernstein", "shared")
+    }
+    linears = (2 + 1) * 4 + 2 * (4 + 1) * 4 + (4 + 1) * 1
+    assert counts == {
+        "gelu": linears, "bernstein": linears + 3 * 4 * 10, "shared": linears + 3 * 10,
+    }  # fmt: skip
+
+
+@jax.numpy_dtype_promotion("standard")
+def test_a_small_study_and_its_page(tmp_path):
+    missing = next(t for t in tasks(None, quick=True) if t.name == "mnist")
+    said = []
+    study = dropin_study.run(
+        [waves(), missing], ["relu", "bernstein"], TINY, said.append
+    )
+    assert len(said) == 6
+    assert "t10k-images" in study.missing["mnist"]
+    kinds = [(r.method, r.kind) for r in study.results]
+    assert kinds == [
+        ("relu", "steps"), ("bernstein", "steps"), ("relu", "time"),
+        ("relu", "parameters"),
+    ]  # fmt: skip
+    ours, equal = study.results[1], study.results[3]
+    assert equal.parameters >= ours.parameters
+    assert equal.width > ours.width
+    longer = study.results[2].steps
+    assert ours.steps <= longer <= 2 * ours.steps
+    page = dropin_report.write(
+        study, [waves(), missing], tmp_path, "COMMAND"
+    ).read_text()
+    assert "| waves | relu |" in page
+    assert "COMMAND" in page
+    assert "Left out: **mnist**" in page
+    assert (tmp_path / "dropin.png").stat().st_size > 1000
+    lines = (tmp_path / "dropin.csv").read_text().splitlines()
+    assert len(lines) == 1 + 4 * 2
+
+
+def test_text_is_the_librarys_with_the_next_character_as_target():
+    parts = dropin_data.library(5000)
+    x, y = parts.train
+    assert x.shape[1] == dropin_data.CONTEXT
+    assert 0 <= int(x.min()) <= int(x.max()) < dropin_data.LETTERS
+    np.testing.assert_array_equal(x[:, 1:], y[:, :-1])
+
+
+def test_unknown_names_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        dropin_command.main(["--quick", "--tasks", "wave"])
+    assert "there is no 'wave'" in capsys.readouterr().err
