@@ -1,4 +1,4 @@
-"""What is written in README.md and the pages in docs: blocks, commands, links, names."""
+"""What is written on the pages: blocks, commands, links, names."""
 
 import contextlib
 import re
@@ -10,7 +10,8 @@ from typing import NamedTuple
 import jax
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_ABOVE = ("README.md", "CONTRIBUTING.md", "tests/README.md")
+PAGES = [*(ROOT / name for name in _ABOVE), *sorted((ROOT / "docs").glob("*.md"))]
 
 _FENCED = re.compile(r"^```([^\n`]*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)`([^`]+)`(?!`)")

@@ -170,3 +170,18 @@ def test_pytest_runs_the_docstrings_of_the_library():
     options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]
     assert "--doctest-modules" in options["ini_options"]["addopts"].split()
     assert "jaxbern" in options["ini_options"]["testpaths"]
+
+
+def test_the_walks_name_files_that_are_there():
+    """Each file and folder in the blocks of architecture.md, by its last part."""
+    text = pages.text_of(ROOT / "docs" / "architecture.md")
+    blocks = re.findall(r"^```\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    named = set(re.findall(r"[\w/]*\w\.py|[\w/]*\w(?=/[\s,])", "".join(blocks)))
+    assert len(named) > 40
+    places = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("jaxbern", "kernels", "experiments", "tests")
+        for path in (ROOT / folder, *(ROOT / folder).rglob("*"))
+    }
+    missing = {n for n in named if not any(f"/{p}".endswith(f"/{n}") for p in places)}
+    assert not missing
