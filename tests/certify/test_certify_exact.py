@@ -246,7 +246,7 @@ def some_network(activation, residual, dtype, seed=0):
 
 
 @attack
-@pytest.mark.parametrize("configuration", CONFIGURATIONS[:: 1 if times(0) else 13])
+@pytest.mark.parametrize("configuration", CONFIGURATIONS[:: 1 if times(0) else 25])
 def test_networks_of_every_kind(configuration):
     *kind, scale = configuration
     model = some_network(*kind, seed=int(scale))

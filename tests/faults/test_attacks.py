@@ -123,7 +123,7 @@ def test_training_checkpoints(tmp_path):
         return mutate_file(place / "3" / "about" / "metadata", rng)
 
     for damage in (mutate_folder, damage_history):
-        assaulted(original, tmp_path / "checkpoints", damage, use, same, few=8)
+        assaulted(original, tmp_path / "checkpoints", damage, use, same, few=5)
 
 
 def _restored(place, identity, template=None):
