@@ -43,9 +43,10 @@ class Options:
 @jax.tree_util.register_static
 @dataclass(frozen=True)
 class Wanted:
-    """Letters of the arguments that a gradient is asked for: x, coeffs, interval."""
+    """What a backward pass is asked for, part of its residuals' tree structure."""
 
-    letters: str
+    letters: str  # of the arguments that move: x, coeffs, interval
+    addends: int  # none or one
 
 
 @jax.custom_vjp
@@ -67,11 +68,11 @@ def _forward(options, x, coeffs, interval, *addend):
     asked = zip("xci", arguments, strict=False)
     wanted = "".join(letter for letter, a in asked if a.perturbed)
     kept = x.value, coeffs.value, interval.value
-    return y, (options, Wanted(wanted), kept, len(addend))
+    return y, (options, Wanted(wanted, len(addend)), kept)
 
 
 def _backward(residuals, dy):
-    options, wanted, (x, coeffs, interval), addends = residuals
+    options, wanted, (x, coeffs, interval) = residuals
     if isinstance(dy, SymbolicZero):
         dy = jnp.zeros_like(x)
     gradients = dict.fromkeys("xci")
@@ -85,9 +86,9 @@ def _backward(residuals, dy):
         found = primitives.cotangent(
             x, coeffs, interval, dy, wanted=letters, **vars(options)
         )
-        gradients |= zip(letters, found, strict=True)
-        gradients |= dict.fromkeys(set("xci") - set(wanted.letters))
-    return options, *gradients.values(), *[dy] * addends
+        asked = zip(letters, found, strict=True)
+        gradients |= {letter: g for letter, g in asked if letter in wanted.letters}
+    return options, *gradients.values(), *[dy] * wanted.addends
 
 
 operator.defvjp(_forward, _backward, symbolic_zeros=True)

@@ -136,8 +136,8 @@ def _moments_jvp(primals, tangents, *, shape, outside, implementation):
         moved.append(bind(x, interval, ddy, shape=shape, outside=outside))
     degree = shape[0] - 1
     if degree and not _still(dx, dinterval):
-        moves = map(ad.instantiate_zeros, (dx, dinterval))
-        dx = relative_move(x, interval, *moves, outside)
+        dx, dinterval = map(ad.instantiate_zeros, (dx, dinterval))
+        dx = relative_move(x, interval, dx, dinterval, outside)
         # The factor 1/(u-l) may vary along axes that are summed: it goes in first.
         flow = where_moving(x, interval, dy * dx, outside).astype(interval.dtype)
         flow = (flow * (degree / (interval[1] - interval[0]))).astype(dy.dtype)

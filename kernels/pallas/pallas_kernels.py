@@ -53,7 +53,7 @@ def _evaluate(
     coeffs = [c * float(math.comb(degree, k)) for k, c in enumerate(raw)]
     factors, stretch = factored.factor(degree), factored.stretch(degree)
     inverse = arithmetic.reciprocal(upper - lower)
-    rises = [(b - a) * (inverse * degree) for a, b in (raw[:2], raw[-2:])]
+    low, high = ((b - a) * (inverse * degree) for a, b in (raw[:2], raw[-2:]))
     inverse = inverse * stretch
 
     def step(i, carry):
@@ -70,7 +70,7 @@ def _evaluate(
             y = factored.evaluate(factors, coeffs, t, s, arithmetic.fma)
             y = arithmetic.scaled(y, stretch**-degree, *addend)
             if task.linear:
-                y = arithmetic.fma(v - z, jnp.where(v < lower, *rises), y)
+                y = arithmetic.fma(v - z, jnp.where(v < lower, low, high), y)
             tile.store(y_ref, y)
         return carry
 
@@ -119,7 +119,7 @@ def _differentiate(
                 # Not `v != z`, which holds for NaN: that has to come through.
                 dx = jnp.where((v < z) | (v > z), 0.0, dx)
                 sums = add_to_last(sums, dx, (s[1], t[1])) if task.ends else sums
-            tile.store(*dx_ref, dx)
+            tile.store(dx_ref[0], dx)
         return sums
 
     def add_to_last(sums, factor, pair):

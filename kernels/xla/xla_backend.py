@@ -142,8 +142,14 @@ def _never(platform: str, dtype, degree: int) -> None:
 
 
 def _backend(on_cpu: bool) -> Backend:
-    functions = (functools.partial(f, on_cpu=on_cpu) for f in (evaluate, vjp, moments))
-    return Backend("xla", *functions, obstacle=_never, elementwise=True)
+    return Backend(
+        "xla",
+        functools.partial(evaluate, on_cpu=on_cpu),
+        functools.partial(vjp, on_cpu=on_cpu),
+        functools.partial(moments, on_cpu=on_cpu),
+        obstacle=_never,
+        elementwise=True,
+    )
 
 
 BACKEND = _backend(on_cpu=False)
