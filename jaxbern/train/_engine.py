@@ -20,9 +20,15 @@ from jax.sharding import Mesh
 from jaxbern.data import Dataset, Split
 from jaxbern.train import _epoch, _learner
 from jaxbern.train._config import TrainConfig
-from jaxbern.train._epoch import Data, over_seeds
+from jaxbern.train._epoch import (
+    Data,
+    divide,
+    everywhere,
+    keep_everywhere,
+    mesh_for,
+    over_seeds,
+)
 from jaxbern.train._learner import Metrics, Rules, Running, Scores, State
-from jaxbern.train._mesh import divide, everywhere, keep_everywhere, mesh_for
 from jaxbern.train._shuffle import order
 
 

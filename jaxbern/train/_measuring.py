@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jaxbern.data import Dataset, Split
 from jaxbern.train import _engine, _epoch
 from jaxbern.train._config import TrainConfig, checked_split
+from jaxbern.train._epoch import mesh_for
 from jaxbern.train._learner import Metrics, Rules
-from jaxbern.train._mesh import mesh_for
 
 
 class Epochs:

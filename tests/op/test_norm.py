@@ -10,7 +10,7 @@ import pytest
 from jax.test_util import check_grads
 
 import jaxbern as jb
-from jaxbern.nn._batch_statistics import _one_pass, _two_passes, batch_statistics
+from jaxbern.nn._hidden import _one_pass, _two_passes, batch_statistics
 from tests.op.implementations import IMPLEMENTATIONS
 from tests.quick import quickly
 
