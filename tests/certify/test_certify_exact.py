@@ -69,7 +69,7 @@ def outside(act, start, stop, places=9):
 @pytest.mark.parametrize("lower, upper", AWKWARD)
 def test_ends_that_are_not_float32_numbers(lower, upper):
     rng = np.random.default_rng(0)
-    for degree in (1, 3, 9):
+    for degree in (1, 9):
         act = activation(lower, upper, rng.normal(size=(1, degree + 1)))
         inner = np.sort(rng.uniform(lower, upper, (4, 2)))
         for start, stop in [(lower, upper), (lower, lower), (upper, upper), *inner]:
@@ -79,7 +79,7 @@ def test_ends_that_are_not_float32_numbers(lower, upper):
 @pytest.mark.parametrize("half", [1e-25, 1.0, 5e36])
 @pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
 def test_tangents_whose_slope_a_float_cannot_hold(half, size):
-    coeffs = size * np.array([[1.0, -1.0, 2.0, 5.0]])
+    coeffs = size * np.random.default_rng(0).normal(size=(1, 10))
     act = activation(-half, half, coeffs, "linear")
     for start, stop in [(-3, -2), (-2, 0.5), (0, 7), (5, 6), (1, 1)]:
         assert not outside(act, start * half, stop * half)
@@ -104,7 +104,8 @@ def test_layers_on_intervals_of_every_size():
         width, away = 10 ** rng.uniform(-37, 37), 10 ** rng.uniform(-6, 6)
         middle = rng.choice([-away, 0, away])
         lower, upper = middle - width / 2, middle + width / 2
-        degree = rng.choice([0, 1, 2, 3, 5, 9, 25])
+        # Each is compiled, and few do for a few layers.
+        degree = rng.choice([0, 1, 2, 3, 5, 9, 25] if times(0) else [1, 9])
         coeffs = rng.normal(size=(1, degree + 1)) * 10 ** rng.uniform(-6, 6)
         try:
             act = activation(lower, upper, coeffs, rng.choice(["clamp", "linear"]))
@@ -193,9 +194,9 @@ def test_of_a_network_that_gives_nan_nothing_is_known(part, value):
 
 
 def test_splits_may_be_of_numpy():
-    box = np.zeros(3, np.float32), np.ones(3, np.float32)
-    found = jb.certify.bounds(MODEL, *box, method="interval", splits=np.int64(1))
-    assert np.isfinite(found).all()
+    jb.certify._arguments.check_splits(np.int64(1))
+    with pytest.raises(TypeError, match="splits must be an int, got True"):
+        jb.certify._arguments.check_splits(True)
 
 
 def test_an_activation_with_a_nan():
