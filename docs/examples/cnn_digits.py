@@ -2,7 +2,7 @@
 
 ``BernsteinAct`` acts on the last axis. In images ``[batch, height, width, channels]`` each
 channel learns an activation of its own, the same for all pixels; BatchNorm before it
-brings its inputs to the interval ``[-3, 3]``.
+brings most of its inputs to the interval ``[-4, 4]``.
 
     pip install scikit-learn
     python docs/examples/cnn_digits.py

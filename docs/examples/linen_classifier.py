@@ -1,7 +1,7 @@
-"""The layer in Flax Linen: ``jb.linen.BernsteinAct(degree)`` where ``nn.relu`` stood.
+"""The layer in Flax Linen: ``jb.linen.BernsteinAct()`` where ``nn.relu`` stood.
 
 It finds its width from the input, and its coefficients are in ``params`` under ``coeffs``. A
-LayerNorm before it brings its inputs to the interval ``[-3, 3]``. The task: two spirals.
+LayerNorm before it brings most of its inputs to ``[-4, 4]``. The task: two spirals.
 
     python docs/examples/linen_classifier.py
 """

@@ -1,8 +1,8 @@
 """Swap ``relu`` in a Flax (nnx) model for ``BernsteinAct``.
 
 Two things change: the activation becomes a layer, since it has parameters, and a
-normalisation without scale and shift goes before it, so that its inputs fall into the
-interval ``[-3, 3]``. Everything else stays: the optimiser, the loss, ``nnx.jit``.
+normalisation without scale and shift goes before it, so that most inputs fall into the
+interval ``[-4, 4]``. Everything else stays: the optimiser, the loss, ``nnx.jit``.
 
 The task is XOR with one hidden neuron. ``relu`` can only bend the plane along one line; a
 polynomial goes up and down again.

@@ -1,8 +1,8 @@
 """A small transformer whose MLP block has learnable activations.
 
 ``BernsteinAct`` acts on the last axis, so sequences ``[batch, length, features]`` need
-nothing special. A LayerNorm stands right before it and brings its inputs to the interval
-``[-3, 3]``.
+nothing special. A LayerNorm stands right before it and brings most of its inputs to the
+interval ``[-4, 4]``.
 
 The task: each token is the sum of the two before it, modulo 7. The first two are random,
 so that no one can predict the second; all later ones follow.
