@@ -29,9 +29,12 @@ def draw(differences: dict[tuple[str, str], Any], tasks: list[str], path: Path) 
             if found is None:
                 continue
             scale = 100 / abs(found.scale)
-            middle = max(-FARTHEST, min(FARTHEST, found.mean * scale))
+            places = (found.mean, found.mean - found.half, found.mean + found.half)
+            middle, low, high = (
+                max(-FARTHEST, min(FARTHEST, place * scale)) for place in places
+            )
             axis.errorbar(
-                middle, row + shift, xerr=min(found.half * scale, FARTHEST),
+                middle, row + shift, xerr=[[middle - low], [high - middle]],
                 fmt=MARKS[method], color=COLOURS[method], markersize=5, capsize=2,
                 linewidth=1.2, label=label,
             )  # fmt: skip
@@ -42,5 +45,5 @@ def draw(differences: dict[tuple[str, str], Any], tasks: list[str], path: Path) 
     axis.invert_yaxis()
     axis.set_xlabel("better than the best of relu, gelu, silu by (% of its score) ->")
     axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(fontsize=8, frameon=False, loc="lower left")
+    figure.legend(fontsize=8, frameon=False, loc="outside upper center", ncols=4)
     figure.savefig(path, dpi=150)

@@ -41,10 +41,14 @@ class Difference:
 
 
 def difference(mine: Result, its: Result, *, higher: bool) -> Difference:
-    """Paired by seeds: both runs began with the same key and saw the same batches."""
+    """Paired by seeds: both runs began with the same key and saw the same batches.
+
+    The interval is never narrower than what one test row changes in a score that counts
+    rows: seeds that differ by the same few rows would else be certain of it.
+    """
     d = (mine.test - its.test) * (1 if higher else -1)
     factor = stats.t.ppf(0.5 + CERTAIN / 2, len(d) - 1)
-    half = factor * d.std(ddof=1) / math.sqrt(len(d))
+    half = max(factor * d.std(ddof=1) / math.sqrt(len(d)), mine.finest)
     return Difference(float(d.mean()), float(half), float(its.test.mean()))
 
 

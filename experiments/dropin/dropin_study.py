@@ -50,7 +50,7 @@ class Result:
     parameters: int
     validation: np.ndarray
     test: np.ndarray
-    diverged: int = 0
+    finest: float = 0.0  # the least step of the score, one row of an accuracy
 
 
 @dataclass
@@ -167,10 +167,10 @@ def _best(means: np.ndarray, *, higher: bool) -> int:
 
 
 def _result(task, method, kind, rate, width, steps, program, scores: Scores) -> Result:
-    bad = int(np.sum(~np.isfinite(scores.test)))
+    finest = 1 / program.test_rows if task.metric == "accuracy" else 0.0
     return Result(
         task.name, method, kind, rate, width, steps, program.parameters,
-        scores.validation, scores.test, bad,
+        scores.validation, scores.test, finest,
     )  # fmt: skip
 
 
@@ -179,7 +179,7 @@ def as_records(study: Study) -> list[dict]:
     return [
         {
             **{k: v for k, v in dataclasses.asdict(r).items()
-               if k not in ("validation", "test", "diverged")},
+               if k not in ("validation", "test", "finest")},
             "seed": seed,
             "validation": float(r.validation[seed]),
             "test": float(r.test[seed]),

@@ -46,6 +46,13 @@ def test_intervals_are_those_of_the_paired_t_test(higher):
     assert (found.verdict != "tie") == (test.pvalue < 0.05)
 
 
+def test_one_row_of_a_test_set_is_no_win():
+    more, less = result([0.93, 0.94, 0.95]), result([0.92, 0.93, 0.94])
+    assert dropin_report.difference(more, less, higher=True).verdict == "win"
+    counted = dataclasses.replace(more, finest=0.01)
+    assert dropin_report.difference(counted, less, higher=True).verdict == "tie"
+
+
 @pytest.mark.parametrize("mean, half, verdict", [
     (1.0, 0.5, "win"), (-1.0, 0.5, "loss"), (0.2, 0.5, "tie"), (math.nan, 1.0, "loss"),
 ])  # fmt: skip
