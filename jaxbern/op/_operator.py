@@ -115,6 +115,7 @@ def bernstein_norm(
       [[1, 9], [5, 31]]
     """
     _arguments.check_outside(outside)
+    _arguments.check_epsilon(eps)
     z = _arguments.floating("z", z)
     coeffs = _arguments.by_degree(z, coeffs)
     mean, var = (

@@ -1,5 +1,7 @@
 """What callers pass to the operator: checked, and brought to the kernels' layout."""
 
+import math
+import numbers
 from typing import Any
 
 import jax
@@ -100,6 +102,13 @@ def check_outside(outside: str) -> None:
             'outside must be "clamp" (constant beyond the interval) or "linear" (the '
             f"tangents at its ends), got {outside!r}"
         )
+
+
+def check_epsilon(eps: float) -> None:
+    """Refuse what cannot be added to a variance before its root is taken."""
+    number = isinstance(eps, numbers.Real | np.number) and not isinstance(eps, bool)
+    if not number or not 0 <= eps < math.inf:
+        raise ValueError(f"eps must be one number, finite and at least 0, got {eps!r}")
 
 
 def interval(
