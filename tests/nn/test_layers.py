@@ -30,6 +30,8 @@ OPTIONS = [
     {"shared": True, "domain": "learned", "init": jnp.tanh},
     {"shared": True, "domain": "batch"},
 ]
+# By their place: the address of a function is another in every process.
+each_options = pytest.mark.parametrize("options", OPTIONS, ids=range(len(OPTIONS)))
 
 
 def inputs() -> jax.Array:
@@ -37,7 +39,7 @@ def inputs() -> jax.Array:
     return jnp.asarray(rng.normal(size=(20, FEATURES)) * 1.5 + 0.3, jnp.float32)
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@each_options
 def test_nnx_equals_linen(options):
     act = jb.BernsteinAct(FEATURES, DEGREE, **options, rngs=nnx.Rngs(0))
     x = inputs()
@@ -72,7 +74,7 @@ def test_nnx_equals_linen(options):
         chex.assert_trees_all_equal(stats, changed["batch_stats"])
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@each_options
 def test_layer_is_the_operator(options):
     act = jb.BernsteinAct(FEATURES, DEGREE, **options, rngs=nnx.Rngs(0))
     act.use_running_average = True
