@@ -11,8 +11,8 @@ BernsteinAct: its defaults, one polynomial per layer, and the paper's. Each meth
 the learning rate that is best on validation rows; fresh seeds are judged on test rows,
 paired. Beside equal steps stand equal parameters and equal time.
 
-  python -m experiments dropin --quick     3 minutes on two cores, a first impression
-  python -m experiments dropin             the full study, about two hours
+  python -m experiments dropin --quick     5 minutes on two cores, a first impression
+  python -m experiments dropin             the full study, hours
 """
 
 

@@ -48,7 +48,7 @@ def difference(mine: Result, its: Result, *, higher: bool) -> Difference:
     """
     d = (mine.test - its.test) * (1 if higher else -1)
     factor = stats.t.ppf(0.5 + CERTAIN / 2, len(d) - 1)
-    half = max(factor * d.std(ddof=1) / math.sqrt(len(d)), mine.finest)
+    half = max(factor * d.std(ddof=1) / math.sqrt(len(d)), 1.01 * mine.finest)
     return Difference(float(d.mean()), float(half), float(its.test.mean()))
 
 
