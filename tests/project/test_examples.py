@@ -88,4 +88,4 @@ def test_none_is_forgotten():
     text = Path(__file__).read_text()
     names = {file.name for file in FOLDER.glob("*.py")}
     assert len(names) >= 10
-    assert {name for name in names if f'result_of("{name}")' not in text} == set()
+    assert {name for name in names if f'result_of("{name}"' not in text} == set()
