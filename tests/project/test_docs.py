@@ -11,6 +11,7 @@ import tomllib
 import pytest
 
 import jaxbern as jb
+from jaxbern.kernels import backends
 from tests.project import pages
 from tests.project.pages import PAGES, ROOT
 
@@ -30,6 +31,8 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 @pytest.mark.parametrize("name", CHAINS)
 def test_python(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write a file
+    # One adds a backend, which other tests are not to find.
+    monkeypatch.setattr(backends, "BACKENDS", dict(backends.BACKENDS))
     page, chain = CHAINS[name]
     names: dict = {"__name__": "__main__"}
     for block in chain:
