@@ -22,7 +22,7 @@ class Setting:
     rates: tuple[float, ...]
     tuning_seeds: int
     seeds: int
-    most_time: float  # a rival gets at most so many times the steps
+    most_time: float  # largest factor by which a rival may take more steps
 
     @property
     def full(self) -> int:
