@@ -71,9 +71,10 @@ def _strides(shape: Sequence[int]) -> tuple[int, int, int]:
 
 
 def _obstacle(platform: str, dtype, degree: int) -> str | None:
-    if importlib.util.find_spec("jax_triton") is None:
+    obstacle = kernel_obstacle(platform, dtype, degree)
+    if obstacle is None and importlib.util.find_spec("jax_triton") is None:
         return "jax-triton is not installed: pip install 'jaxbern[triton,cuda12]'"
-    return kernel_obstacle(platform, dtype, degree)
+    return obstacle
 
 
 _kernels = Packed(functools.partial(_run, interpret=False))

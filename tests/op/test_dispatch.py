@@ -1,5 +1,6 @@
 """Which implementation is chosen, and that the choice can be seen and forced."""
 
+import importlib.util
 import types
 
 import jax
@@ -87,9 +88,17 @@ def test_explain():
         "xla: the kernels are for CUDA and this program is compiled for 'cpu'"
     )
     assert jb.explain(implementation="xla") == "xla: asked for by name"
-    assert jb.explain(platform="cuda", implementation="triton").startswith("triton:")
+    assert jb.explain(platform="cuda", implementation="pallas").startswith("pallas:")
     with pytest.raises(NotImplementedError, match="cannot run here"):
         jb.explain(implementation="pallas")
+
+
+def test_a_package_that_is_missing_is_named(monkeypatch):
+    find = importlib.util.find_spec
+    hidden = lambda name: None if name == "jax_triton" else find(name)  # noqa: E731
+    monkeypatch.setattr(importlib.util, "find_spec", hidden)
+    with pytest.raises(NotImplementedError, match=r"pip install 'jaxbern\[triton"):
+        jb.explain(platform="cuda", implementation="triton")
 
 
 def traced_with(call) -> str:
