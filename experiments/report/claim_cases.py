@@ -22,7 +22,7 @@ def place(group: Group, row) -> str:
 
 
 def reductions(above: float, *, metrics=tuple(METRICS)) -> Callable:
-    """One case for each architecture: its efficiency is above so many percent."""
+    """One case for each architecture: whether its efficiency exceeds a percentage."""
 
     def cases(evidence: Evidence) -> Iterator[Case]:
         for (group, metric), rows in evidence.efficiency.items():

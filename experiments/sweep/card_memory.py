@@ -21,7 +21,7 @@ class Memory(NamedTuple):
 
 
 def memory(target: Target, config: jb.train.TrainConfig, events: int) -> Memory:
-    """Compile the epoch of a training on so many events for a card."""
+    """Compile one training epoch on a given number of events for a card."""
     began = time.perf_counter()
     epoch, shapes = jb.train.epoch_program(config, events, device(target))
     compiled = compile_for(target, epoch, *shapes, donate=(0,))

@@ -15,7 +15,7 @@ from jaxbern._version import __version__
 
 CHUNK = 1 << 20
 TIMEOUT = 60.0  # seconds without a byte, and for an answer to begin
-# A server that sends less than this in so many seconds is given up for now.
+# Give up on a server that sends fewer bytes than this within the time below.
 LEAST, WINDOW = 30_000, 60.0
 
 
