@@ -2,11 +2,11 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from experiments.sweep import grid
-from experiments.sweep.grid import ACTIVATIONS, FEATURES, Cell
+from experiments.sweep.grid import ACTIVATIONS, FEATURES, RESIDUAL_DEPTHS, Cell
 
 COLLIDER, PUBLISHED = "collider", "published"
 
@@ -32,26 +32,40 @@ class Preset:
     jobs: int
 
 
-def _cells(*shapes: tuple[bool, int, int]) -> list[Cell]:
+Shape = tuple[bool, int, int]  # residual, depth, width
+
+
+def _cells(
+    shapes: Iterable[Shape], activations: Iterable[str] = ACTIVATIONS
+) -> list[Cell]:
     return [
         Cell(dataset, *shape, activation)
         for dataset, shape, activation in itertools.product(
-            FEATURES, shapes, ACTIVATIONS
+            FEATURES, shapes, activations
         )
     ]
 
 
 def _demo() -> list[Cell]:
-    return _cells((True, 5, 16), (True, 5, 32), (False, 5, 16))
+    depths = [(True, depth, 16) for depth in (5, 15, 50, 150)]
+    every_kind = [(True, 5, 16), (False, 5, 16)]
+    cells = _cells(depths, ("relu", "bernstein:3")) + _cells(every_kind)
+    return list(dict.fromkeys(cells))
 
 
 def _small() -> list[Cell]:
-    return _cells(*itertools.product((True,), (5, 15), (16, 32)))
+    shapes = [(True, depth, 16) for depth in RESIDUAL_DEPTHS]
+    return _cells(shapes, ("relu", "gelu", "bernstein:3", "bernstein:9"))
+
+
+def _half() -> list[Cell]:
+    return [cell for cell in grid.paper() if cell.width in (16, 32)]
 
 
 PRESETS = {
     "demo": Preset(
-        "every kind of cell in minutes on 2 cores, on simulated events",
+        "ReLU against n=3 from 5 to 150 layers and every kind of cell, on simulated "
+        "events; minutes on 2 cores",
         _demo,
         COLLIDER,
         rows=20_000,
@@ -60,8 +74,18 @@ PRESETS = {
         jobs=2,
     ),
     "small": Preset(
-        "64 cells in about an hour on 2 cores, on HIGGS and SUSY rows that are at hand",
+        "all five depths at width 16, 40 cells, on HIGGS and SUSY rows that are at hand; "
+        "about 20 minutes on 2 cores",
         _small,
+        PUBLISHED,
+        rows=None,
+        training={"epochs": 25, "batch_size": 1024},
+        jobs=2,
+    ),
+    "half": Preset(
+        "widths 16 and 32 of the grid, 224 cells, on HIGGS and SUSY rows that are at "
+        "hand; hours on 2 cores",
+        _half,
         PUBLISHED,
         rows=None,
         training={"epochs": 25, "batch_size": 1024},

@@ -16,6 +16,7 @@ on one store at once; each cell is trained by one of them.
 
   python -m experiments sweep                                  the demo, in minutes
   python -m experiments sweep --preset small --data DIRECTORY  HIGGS and SUSY rows
+  python -m experiments sweep --preset half --data DIRECTORY   224 of the 448 cells
   python -m experiments sweep --preset paper --dataset higgs --depth 5,15 \\
       --activation relu,bernstein:9                            a part of the grid
   python -m experiments sweep --preset paper --shard 3/16      one of 16 jobs of an array
@@ -24,7 +25,7 @@ on one store at once; each cell is trained by one of them.
 
   python -m experiments sweep reuse    count what is compiled
 """
-_PRESETS = ("demo", "small", "paper")
+_PRESETS = ("demo", "small", "half", "paper")
 
 
 def main(argv: list[str]) -> int:

@@ -7,6 +7,7 @@ is the limit. In its *standard* form JAX keeps what it needs of separate operati
 """
 
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,6 @@ from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 
 from jaxbern.nn._network_config import BERNSTEIN, FIXED, NetworkConfig
-from jaxbern.nn._saturation import saturation
 from jaxbern.op import arithmetic, bernstein, bernstein_norm
 
 Statistics = tuple[jax.Array, jax.Array]  # mean and variance, each [W]
@@ -34,32 +34,57 @@ def hidden_layer(
     *,
     config: NetworkConfig,
     with_saturation: bool = False,
+    columns: bool = False,
 ) -> tuple[jax.Array, tuple[Statistics, jax.Array | None]]:
     """``skip + act((z - mean) / std)`` for ``z = h kernel + bias``.
 
-    The bias is not added to ``z``, which would be a pass over it, but taken from the mean:
-    in training it then has no effect at all, and its gradient, else rounding errors, is
-    exactly zero.
-
     Args:
-      h: ``[batch, in]``.
+      h: ``[batch, in]``, or ``[in, batch]`` if ``columns``.
       weights: ``kernel [in, W]`` and ``bias [W]``.
       coeffs: ``[n+1, W]`` for ``"bernstein"``, else None.
       running: statistics to use; None for those of the batch.
-      skip: ``[batch, W]``, or None.
+      skip: ``[batch, W]``, or None; ``[W, batch]`` if ``columns``.
       config: a ``NetworkConfig``.
       with_saturation: whether to count inputs outside the interval.
+      columns: whether the rows of a batch are the columns of ``h``, ``skip`` and the output.
 
     Returns:
       The output; statistics of ``z`` and the fraction outside, per neuron.
+    """
+    run = functools.partial(
+        _after_product, config=config, with_saturation=with_saturation
+    )
+    kernel = weights["kernel"].astype(h.dtype)
+    if columns:
+        z, run = kernel.T @ h, _by_neuron(run)
+    else:
+        z = h @ kernel
+    return run(z, weights["bias"], coeffs, running, skip)
+
+
+def _by_neuron(run: Callable) -> Callable:
+    """``run`` for arrays ``[W, batch]``: vmapped over neurons.
+
+    XLA:CPU then has a long innermost loop over rows, in which all numbers of a neuron are
+    constant, where ``[batch, 16]`` gives it 16 elements at a time.
+    """
+    return jax.vmap(run, in_axes=(0, 0, 1, 0, 0))
+
+
+def _after_product(z, bias, coeffs, running, skip, *, config, with_saturation):
+    """The layer's output from ``z = h kernel``, see :func:`hidden_layer`; of ``[batch, W]``
+    or of one neuron's ``[batch]``.
+
+    In the lean form the bias is not added to ``z``, which would be a pass over it, but
+    taken from the mean: in training it then has no effect at all, and its gradient, else
+    rounding errors, is exactly zero.
     """
     run = functools.partial(_lean if config.lean else _standard, config=config)
     if config.lean:
         # No barrier against merging with the forward pass: that is another loop.
         run = jax.checkpoint(run, policy=keep_statistics, prevent_cse=False)
-        z, bias = h @ weights["kernel"].astype(h.dtype), weights["bias"]
     else:
-        z, bias = linear(h, weights), jnp.zeros_like(weights["bias"])
+        z, bias = z + bias.astype(z.dtype)[None], jnp.zeros_like(bias)
     bias = bias.astype(arithmetic(z.dtype))
     if running is not None:
         mean, var = (statistic.astype(bias.dtype) for statistic in running)
@@ -80,7 +105,9 @@ def _saturated(z, statistics, config: NetworkConfig):
     mean, var = statistics
     deviation = jnp.sqrt(var + config.epsilon)
     lower, upper = mean + config.lower * deviation, mean + config.upper * deviation
-    return saturation(z.astype(mean.dtype), lower=lower[None], upper=upper[None])
+    wide = z.astype(mean.dtype)
+    inside = (wide >= lower[None]) & (wide <= upper[None])  # NaN is not
+    return jnp.mean((~inside).astype(jnp.float32), axis=0)
 
 
 def _lean(z, coeffs, running, skip, *, config: NetworkConfig):
@@ -132,12 +159,11 @@ def _normalise(z, statistics: Statistics, config: NetworkConfig):
 
 
 def batch_statistics(z: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Mean and (biased) variance of ``z [..., W]`` for each neuron, each ``[W]``.
+    """Mean and (biased) variance over the rows of ``z [batch, W]``, each ``[W]``.
 
-    Narrow types are summed in float32.
+    Narrow types are summed in float32. Of one neuron's ``[batch]`` they are scalars.
     """
-    wide = z.astype(arithmetic(z.dtype))
-    return _statistics(wide.reshape(-1, z.shape[-1]))
+    return _statistics(z.astype(arithmetic(z.dtype)))
 
 
 @jax.custom_jvp

@@ -84,16 +84,21 @@ def forward(
     running: Statistics | None,
     *,
     with_saturation: bool = False,
+    columns: bool = False,
 ) -> Output:
     """The network at ``x [batch, in_features]``.
 
     With ``running`` statistics normalise by these (evaluation), with None by the batch's.
     The hidden layers are one ``lax.scan``: a program for 150 layers is as long as for 5.
+    With ``columns`` they work on ``[width, batch]``, which is three times as fast on a CPU;
+    the numbers are the same but for rounding.
     """
     dtype = jnp.dtype(config.dtype) if config.dtype else x.dtype
     with_saturation = with_saturation and config.activation == BERNSTEIN
 
-    layer, block = _layers(config, with_saturation, requested(config.implementation))
+    layer, block = _layers(
+        config, with_saturation, columns, requested(config.implementation)
+    )
     coeffs = params.get("coeffs")
     if coeffs is not None:
         # Kernels want [n+1, W]: transposed for all layers at once, and in a layer back
@@ -103,17 +108,21 @@ def forward(
         jax.tree.map(operator.itemgetter(part), (coeffs, running))
         for part in (0, slice(1, None))
     )
-    h, seen = layer(x.astype(dtype), params["first"], *first, skip=None)
+    h = x.astype(dtype)
+    h, seen = layer(h.T if columns else h, params["first"], *first, skip=None)
     seen = jax.tree.map(lambda a: a[None], seen)
     if config.depth > 1:
         h, rest = jax.lax.scan(block, h, (params["hidden"], *others))
         seen = jax.tree.map(lambda *parts: jnp.concatenate(parts), seen, rest)
     statistics, share = seen
-    return Output(linear(h, params["last"]), statistics, share)
+    logits = linear(h.T if columns else h, params["last"])
+    return Output(logits, statistics, share)
 
 
 @functools.lru_cache(maxsize=128)
-def _layers(config: NetworkConfig, with_saturation: bool, implementation: str):
+def _layers(
+    config: NetworkConfig, with_saturation: bool, columns: bool, implementation: str
+):
     """The first hidden layer, and the one to scan over the others.
 
     The same functions each time: outside of jit JAX would compile the scan over a new one
@@ -121,7 +130,7 @@ def _layers(config: NetworkConfig, with_saturation: bool, implementation: str):
     """
     del implementation  # from the context or the environment, if not in the options
     layer = functools.partial(
-        hidden_layer, config=config, with_saturation=with_saturation
+        hidden_layer, config=config, with_saturation=with_saturation, columns=columns
     )
 
     def block(h, of_layer):

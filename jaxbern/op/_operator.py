@@ -93,8 +93,8 @@ def bernstein_norm(
     Args:
       z: ``[..., W]``, floating point, not yet normalised.
       coeffs: ``[W, n+1]``, one polynomial per neuron, or ``[n+1]``, one for all.
-      mean: ``[W]``.
-      var: ``[W]``, not negative.
+      mean: a scalar or ``[W]``.
+      var: a scalar or ``[W]``, not negative.
       eps: added to the variance.
       residual: added to the result; of the shape and dtype of ``z``.
       lower: left end of the interval for the normalised value, a scalar or ``[W]``.

@@ -38,14 +38,15 @@ def by_degree(x: jax.Array, coeffs: ArrayLike) -> jax.Array:
 def per_neuron(
     name: str, value: ArrayLike, x: jax.Array, dtype: DTypeLike
 ) -> jax.Array:
-    """``[W]`` to ``[1, ..., W]`` of the rank of ``x``."""
+    """``[W]`` to ``[1, ..., W]`` of the rank of ``x``, a scalar to ``[1, ..., 1]``."""
     array = floating(name, value)
-    if x.ndim == 0 or array.shape != x.shape[-1:]:
+    if array.shape not in ((), x.shape[-1:]):
         raise ValueError(
-            f"{name} must have one number per neuron, shape {list(x.shape[-1:])} for "
-            f"an input of shape {list(x.shape)}, got {list(array.shape)}"
+            f"{name} must be a scalar or have one number per neuron, shape "
+            f"{list(x.shape[-1:])} for an input of shape {list(x.shape)}, got "
+            f"{list(array.shape)}"
         )
-    return array.astype(dtype).reshape((1,) * (x.ndim - 1) + array.shape)
+    return array.astype(dtype).reshape((1,) * (x.ndim - array.ndim) + array.shape)
 
 
 def like(x: jax.Array, name: str, value: ArrayLike) -> jax.Array:

@@ -41,7 +41,8 @@ def engine(
     device_bytes: int | None = None,
 ) -> "tuple[State, Resident | Streamed]":
     """The seeds before their first epoch, and what runs an epoch of them."""
-    rules, mesh = Rules.of(config), mesh_for(config.batch_size, devices)
+    mesh = mesh_for(config.batch_size, devices)
+    rules = Rules.of(config, mesh.devices.flat[0].platform)
     if device_bytes is None:
         device_bytes = _half_of_memory(mesh.local_devices[0])
     numbers = (
@@ -193,7 +194,7 @@ def _train(
         fetch = functools.partial(_fetch, ranges, mesh)
         return _epoch.train(rules, fetch, piece, state, running)
 
-    after = over_seeds(of_seed)(state, running, ranges, piece)
+    after = over_seeds(of_seed, rules)(state, running, ranges, piece)
     return keep_everywhere(mesh, after)
 
 
@@ -205,7 +206,7 @@ def _validate(
         fetch = functools.partial(_fetch, ranges, mesh)
         return _epoch.validate(rules, fetch, piece, state)
 
-    return keep_everywhere(mesh, over_seeds(of_seed)(state, ranges, piece))
+    return keep_everywhere(mesh, over_seeds(of_seed, rules)(state, ranges, piece))
 
 
 @functools.partial(_compiled, donate_argnames="state")
@@ -225,7 +226,7 @@ def _end(
         _learner.total([part.saturation for part in scores]),
     )
     end = functools.partial(_learner.end, rules, epoch=epoch)
-    return keep_everywhere(mesh, over_seeds(end)(state, running, whole, labels))
+    return keep_everywhere(mesh, over_seeds(end, rules)(state, running, whole, labels))
 
 
 def _fetch(ranges: Split, mesh: Mesh, piece: Piece) -> tuple[jax.Array, jax.Array]:

@@ -36,12 +36,14 @@ class Rules:
     plateau_start: int
     stop_patience: int
     stop_improvement: float
+    on_cpu: bool  # the layout and the order of work that are fast there
 
     @classmethod
-    def of(cls, config: TrainConfig) -> "Rules":
-        """Those of a configuration."""
-        names = (field.name for field in dataclasses.fields(cls))
-        return cls(**{name: getattr(config, name) for name in names})
+    def of(cls, config: TrainConfig, platform: str) -> "Rules":
+        """Those of a configuration, for devices of a platform."""
+        own = {field.name for field in dataclasses.fields(cls)} - {"on_cpu"}
+        options = {name: getattr(config, name) for name in own}
+        return cls(**options, on_cpu=platform == "cpu")
 
     def optimizer(self, learning_rate, weight_decay):
         """AdamW, and the rule for its learning rate; all numbers may be traced."""
@@ -140,7 +142,7 @@ def step(
     network, rows = state.network, len(y)
 
     def mean_loss(params):
-        out = nn.forward(rules.network, params, x, None)
+        out = nn.forward(rules.network, params, x, None, columns=rules.on_cpu)
         return jnp.mean(cross_entropy(margins(out.logits), y)), out.statistics
 
     (loss, batch), gradients = jax.value_and_grad(mean_loss, has_aux=True)(
@@ -166,7 +168,12 @@ def step(
 def evaluate(rules: Rules, network: Network, x: jax.Array, y: jax.Array) -> Scores:
     """The network with its running statistics at scaled rows."""
     out = nn.forward(
-        rules.network, network.params, x, network.statistics, with_saturation=True
+        rules.network,
+        network.params,
+        x,
+        network.statistics,
+        with_saturation=True,
+        columns=rules.on_cpu,
     )
     scores = margins(out.logits)
     if out.saturation is None:

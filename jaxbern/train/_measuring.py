@@ -77,7 +77,7 @@ def epoch_program(
       A function that JAX can compile, and the shapes of its arguments. The first is the
       state, which ``fit`` donates.
     """
-    rules = Rules.of(config)
+    rules = Rules.of(config, device.platform)
     mesh = mesh_for(config.batch_size, [device])
     seeds, features = len(config.seeds), config.network.in_features
     test = round(events * config.test_fraction)

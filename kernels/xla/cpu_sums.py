@@ -9,7 +9,7 @@ hence the table below.
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -48,7 +48,7 @@ def sum_terms(
     shape: tuple[int, ...],
     *,
     ends: str | None = None,
-    tiling: Tiling = TILING,
+    tiling: Tiling | None = None,
 ) -> jax.Array:
     """The sums of :func:`products.terms` over rows, ``[n+1, *shape]`` or ``[n+3, *shape]``.
 
@@ -60,6 +60,11 @@ def sum_terms(
         return jnp.zeros((count, *shape), interval.dtype)
     if x.ndim == 0:
         return jnp.stack(terms(x, dy, interval, degree, ends=ends))
+    if shape[-1] == interval.shape[-1] == 1 < x.shape[-1]:
+        # The last axis is one of rows: those of a layer of width one.
+        x, dy, interval = (v[..., None] for v in (x, dy, interval))
+        sums = sum_terms(x, dy, interval, degree, (*shape, 1), ends=ends, tiling=tiling)
+        return sums[..., 0]
     # [groups, rows, width]: rows are the axes just before the last over which the sum
     # runs and the interval is the same. What else is reduced is summed afterwards.
     split = x.ndim - 1
@@ -86,10 +91,17 @@ def sum_terms(
     return jnp.sum(sums, axis=axes, keepdims=True) if axes else sums
 
 
+def _folded(groups: int) -> Tiling:
+    """Rows side by side fill the vectors of a layer of width one, in every version."""
+    return replace(_UNROLLED, lanes=_VECTORISED * groups)
+
+
 def _by_tiles(x, dy, interval, *, degree, width, ends, tiling):
     """Sums over rows: from ``[groups, rows * width]`` to ``[n+1, groups, width]``."""
     groups, size = x.shape
     rows = size // width
+    if tiling is None:
+        tiling = _folded(groups) if width == 1 else TILING
     # A tile is [groups, depth, outer, inner]: the loop over `inner`, one or more rows, is
     # vectorised, that over `outer` is shared among the cores.
     beside = max(1, min(tiling.lanes // (width * groups), -(-rows // tiling.depth)))

@@ -16,7 +16,7 @@ from tests.oracles import train_oracle
 from tests.train.train_cases import IMPATIENT, assert_same_bits, changed, events
 
 fit = functools.cache(jb.train.fit)
-DATA, RULES = events(), _learner.Rules.of(IMPATIENT)
+DATA, RULES = events(), _learner.Rules.of(IMPATIENT, "cpu")
 ordered = jax.jit(order, static_argnums=1)
 
 
