@@ -1,8 +1,9 @@
 """Judge a statement about many cases of which only some are known.
 
-A statement is about *any*, *most* or *all* of its cases. Once enough cases are settled it
-holds or does not, whatever the others will be; before that there are not enough cells,
-and all that can be told is how it stands so far.
+A statement is about *any*, *most* or *all* of its cases. One about any holds with one true
+case, one about all fails with one false case; beyond that all cases must be known. One about
+most is judged by the majority of the known cases once these are at least half of all. A
+judgement must be the same with any one of the seeds left out, or it cannot be told.
 """
 
 import dataclasses
@@ -19,7 +20,7 @@ class Status(enum.Enum):
 
     HOLDS = "holds"
     FAILS = "does not hold"
-    OPEN = "not enough cells"
+    OPEN = "cannot be told"
 
     @property
     def tone(self) -> str:
@@ -32,7 +33,7 @@ class Case:
     """One case of a statement.
 
     Attributes:
-      where: for people, such as "HIGGS, residual 5x16".
+      where: shown to readers, such as "HIGGS, residual 5x16".
       true: whether the statement is true of it, as far as is known; None if nothing is.
       settled: whether more cells could not change that.
       value: the number behind it.
@@ -46,23 +47,38 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Judgement:
-    """A status, how it stands so far (None if nothing is known), and the numbers."""
+    """What is found of a statement.
+
+    Attributes:
+      status: holds, does not hold, or cannot be told.
+      so_far: whether it is true of the known cases; None if none is known.
+      numbers: how many cases are true, of how many, and the value that matters most.
+      on_one_seed: whether the status would be another without one of the seeds.
+    """
 
     status: Status
     so_far: bool | None
     numbers: str
+    on_one_seed: bool = False
 
     @property
     def open(self) -> bool:
-        """Whether more cells could decide it either way."""
+        """Whether it cannot be told."""
         return self.status is Status.OPEN
 
     @property
     def leaning(self) -> str:
         """How an open one stands."""
         if self.so_far is None:
-            return "nothing known yet"
-        return "so far it holds" if self.so_far else "so far it does not hold"
+            return "none of its cells is trained"
+        leaning = "so far it holds" if self.so_far else "so far it does not hold"
+        return f"{leaning}, but it turns on one seed" if self.on_one_seed else leaning
+
+    def unless_one_seed_decides(self, others: Sequence["Judgement"]) -> "Judgement":
+        """This, if the judgements with one seed left out have the same status."""
+        if self.open or all(other.status is self.status for other in others):
+            return self
+        return dataclasses.replace(self, status=Status.OPEN, on_one_seed=True)
 
     def __str__(self) -> str:
         """The status and, if it is open, how it stands."""
@@ -96,13 +112,14 @@ def judge(
 
 
 def _status(quantifier: Quantifier, true: int, false: int, total: int) -> Status:
-    """With so many cases settled of a total."""
+    """The status with ``true`` and ``false`` settled cases among a ``total``."""
     if quantifier == "any":
         holds, fails = true > 0, false == total
     elif quantifier == "all":
         holds, fails = true == total, false > 0
-    else:  # exactly half is not most
-        holds, fails = 2 * true > total, 2 * false >= total
+    else:
+        enough = 2 * (true + false) >= total
+        holds, fails = enough and true > false, enough and true <= false
     if total == 0 or not (holds or fails):
         return Status.OPEN
     return Status.HOLDS if holds else Status.FAILS
@@ -112,9 +129,11 @@ def _numbers(quantifier, cases, known, show, extreme) -> str:
     if not known:
         return f"none of {len(cases)} cases is known"
     count = sum(bool(case.true) for case in known)
-    text = f"{count} of {len(known)}"
+    text = f"true of {count} of {len(known)}"
     if len(known) < len(cases):
-        text += f" known cases, {len(cases)} in all"
+        text += f" trained cases, the paper has {len(cases)}"
+    else:
+        text += " cases"
     valued = [case for case in known if case.value is not None]
     if extreme and valued:
         text += f"; {_told(valued, show, extreme)}"

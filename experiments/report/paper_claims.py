@@ -83,9 +83,26 @@ class Verdict:
         return "" if self.paper.open else self.paper.numbers
 
 
-def verdicts(ours: Evidence, paper: Evidence) -> list[Verdict]:
-    """Of every claim."""
-    return [Verdict(claim, claim.judge(ours), claim.judge(paper)) for claim in CLAIMS]
+def verdicts(
+    ours: Evidence, paper: Evidence, one_seed_less: Sequence[Evidence] = ()
+) -> list[Verdict]:
+    """Judge every claim.
+
+    Args:
+      ours: the tables of all our cells.
+      paper: the tables that the paper prints.
+      one_seed_less: our tables with each seed left out in turn.
+    """
+    return [
+        Verdict(
+            claim,
+            claim.judge(ours).unless_one_seed_decides(
+                [claim.judge(evidence) for evidence in one_seed_less]
+            ),
+            claim.judge(paper),
+        )
+        for claim in CLAIMS
+    ]
 
 
 FIELDS: Fields = {

@@ -63,7 +63,19 @@ def judged(
     """The paper's claims, which are about its grid and no other cells."""
     grid = set(paper())
     own = [result for result in results if result.cell in grid]
-    return verdicts(of_store(own, memory), of_paper())
+    seeds = sorted({seed for result in own for seed in result.history})
+    one_seed_less = [
+        of_store([_without(result, seed) for result in own], memory) for seed in seeds
+    ]
+    return verdicts(
+        of_store(own, memory), of_paper(), one_seed_less if len(seeds) > 1 else ()
+    )
+
+
+def _without(result: CellResult, seed: int) -> CellResult:
+    """A cell that was trained with the other seeds only."""
+    kept = {key: value for key, value in result.history.items() if key != seed}
+    return dataclasses.replace(result, history=kept)
 
 
 def tables(ours: Evidence, paper: Evidence) -> list[Table]:

@@ -1,4 +1,4 @@
-"""Verdicts: what is judged stays so, whatever the missing cells will be."""
+"""Verdicts: what half of the cells decide, and what one seed may not."""
 
 import itertools
 import random
@@ -23,10 +23,10 @@ MEANINGS = {
 
 @settings(max_examples=200, deadline=None)
 @given(
-    quantifier=st.sampled_from(list(MEANINGS)),
+    quantifier=st.sampled_from(["any", "all"]),
     truths=st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=6),
 )
-def test_a_status_is_what_every_completion_agrees_on(quantifier, truths):
+def test_any_and_all_are_what_every_completion_agrees_on(quantifier, truths):
     unknown = truths.count(None)
     endings = set()
     for filling in itertools.product([True, False], repeat=unknown):
@@ -44,11 +44,53 @@ def test_a_status_is_what_every_completion_agrees_on(quantifier, truths):
     assert found.so_far == (MEANINGS[quantifier](known) if known else None)
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=9))
+def test_most_is_the_majority_of_the_known_if_half_are_known(truths):
+    known = [truth for truth in truths if truth is not None]
+    found = judge("most", [Case("here", truth) for truth in truths])
+    if len(known) < len(truths) / 2:
+        assert found.status is Status.OPEN
+    else:
+        most = known.count(True) > known.count(False)  # exactly half is not most
+        assert found.status is (Status.HOLDS if most else Status.FAILS)
+
+
+def lucky(cell, seed):
+    """DBN cells of which one seed alone is better than ReLU."""
+    auc, loss = [0.79] * 3, [0.51] * 3
+    auc[seed], loss[seed] = 0.81, 0.49
+    return trained(cell, auc, loss)
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_no_verdict_turns_on_one_seed(seed):
+    relu = Cell("susy", True, 150, 256, "relu")
+    small = Cell("susy", True, 5, 16, "bernstein:9")
+    baseline = trained(relu, [0.8] * 3, [0.5] * 3)
+    [found] = (
+        v.ours
+        for v in judged([baseline, lucky(small, seed)])
+        if v.claim.key == "at-scale"
+    )
+    assert found.status is Status.OPEN
+    assert found.on_one_seed
+    assert str(found) == "cannot be told, so far it holds, but it turns on one seed"
+    # Two cells, each by another seed: no single seed decides any more.
+    other = lucky(on(small, "bernstein:3"), 1)
+    [found] = (
+        v.ours
+        for v in judged([baseline, lucky(small, seed), other])
+        if v.claim.key == "at-scale"
+    )
+    assert found.status is Status.HOLDS
+
+
 def test_what_is_not_settled_decides_nothing_but_is_told():
     found = judge("all", [Case("here", False, settled=False, value=0.5)])
     assert found.status is Status.OPEN
     assert found.so_far is False
-    assert found.numbers == "0 of 1; not here (0.5)"
+    assert found.numbers == "true of 0 of 1 cases; not here (0.5)"
 
 
 def test_no_case_at_all_is_open():
@@ -95,10 +137,10 @@ def test_verdicts_on_a_part_are_those_on_the_whole(complete):
                     settled += 1
                     assert case.true == truths[claim.key][case.where], (claim.key, case)
             found = claim.judge(part)
-            if found.status is not Status.OPEN:
+            if found.status is not Status.OPEN and claim.quantifier != "most":
                 decided += 1
                 assert found.status is whole[claim.key], claim.key
-    assert decided > 20
+    assert decided > 15
     assert settled > 500
 
 
@@ -107,7 +149,7 @@ def test_claims_of_the_abstract_on_the_papers_tables():
     whole = {v.claim.key: v for v in paper_claims.verdicts(own, own)}
     found = {key: verdict.paper for key, verdict in whole.items()}
     assert found["reduction"].status is Status.HOLDS
-    assert found["reduction"].numbers.startswith("65 of 112")
+    assert found["reduction"].numbers.startswith("true of 65 of 112 cases")
     assert found["at-scale"].status is Status.HOLDS
     assert "SUSY, residual 150x256" in found["at-scale"].numbers
     assert found["speed"].status is Status.HOLDS
@@ -140,7 +182,9 @@ def test_a_counterexample_settles_a_claim_about_all():
     ]
     found = {v.claim.key: v.ours for v in judged(store)}
     assert found["degree-speed"].status is Status.FAILS
-    assert found["degree-speed"].numbers.startswith("0 of 1 known cases, 168 in all")
+    assert found["degree-speed"].numbers.startswith(
+        "true of 0 of 1 trained cases, the paper has 168"
+    )
     assert found["always-cross"].status is Status.FAILS
 
 
@@ -158,4 +202,4 @@ def test_lines_are_the_headlines():
     lines = paper_claims.lines(judged(report_stores.learning(paper()[:8])))
     assert len(lines) == 5
     assert lines[0].startswith("For most architectures a DBN with over 70% fewer")
-    assert all("not enough cells" in line for line in lines)
+    assert all("cannot be told" in line for line in lines)
