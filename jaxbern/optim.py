@@ -34,6 +34,7 @@ __all__ = [
     "adamw",
     "learning_rate",
     "reduce_on_plateau",
+    "set_learning_rate",
 ]
 
 _State = TypeVar("_State")
@@ -173,6 +174,22 @@ def learning_rate(state: Any) -> jax.Array:
       0.25
     """
     return find_plateau(state)[0].learning_rate
+
+
+def set_learning_rate(state: Any, learning_rate: ArrayLike) -> Any:
+    """The state with another learning rate; all else is kept.
+
+    Example:
+      >>> import jax.numpy as jnp, jaxbern as jb
+      >>> tx = jb.optim.adamw(jb.optim.reduce_on_plateau(0.25))
+      >>> state = jb.optim.set_learning_rate(tx.init(jnp.ones(3)), 0.5)
+      >>> float(jb.optim.learning_rate(state))
+      0.5
+    """
+    plateau, put_back = find_plateau(state)
+    rate = jnp.broadcast_to(learning_rate, plateau.learning_rate.shape)
+    rate = rate.astype(plateau.learning_rate.dtype)
+    return put_back(plateau._replace(learning_rate=rate))
 
 
 def adamw(

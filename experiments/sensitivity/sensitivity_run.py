@@ -45,7 +45,7 @@ def run(out: Path, study: Study | None = None, *, source: str | None = None) -> 
     """
     study = study or Study()
     given = load(source, study.rows)
-    cells = [c for s in (DEFAULT, *study.settings) for c in study.cells(s)]
+    cells = [c for s in study.every_setting for c in study.cells(s)]
     with progress(len(cells)) as done:
         results = train(study, given, out, done)
     compared = compare(study.settings, results)

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import jaxbern as jb
 from experiments.report.grid_groups import RELU
@@ -15,7 +15,7 @@ class Setting:
 
     Attributes:
       question: what is chosen.
-      label: for people.
+      label: shown to readers.
       network: options of ``NetworkConfig`` that differ.
       training: options of ``TrainConfig`` that differ.
     """
@@ -66,6 +66,23 @@ CHOICES = {
 DEFAULT_LABELS = {INTERVAL: "±3", INIT: "smooth", DECAY: "0.0001", SHAPE: "free"}
 
 
+class Settings(Protocol):
+    """What can be trained: settings, and the cells of each."""
+
+    @property
+    def every_setting(self) -> tuple[Setting, ...]:
+        """All of them, in the order of training."""
+        ...
+
+    def cells(self, setting: Setting) -> list[Cell]:
+        """The networks to train under a setting."""
+        ...
+
+    def config(self, setting: Setting, cell: Cell) -> jb.train.TrainConfig:
+        """The options of one training."""
+        ...
+
+
 @dataclasses.dataclass(frozen=True)
 class Study:
     """Which settings, on which networks, by which rules.
@@ -97,6 +114,11 @@ class Study:
             "learning_rate": 3e-3,
         }
     )
+
+    @property
+    def every_setting(self) -> tuple[Setting, ...]:
+        """The default first."""
+        return (DEFAULT, *self.settings)
 
     def cells(self, setting: Setting) -> list[Cell]:
         """Its networks; the default has ReLU's too."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import jaxbern as jb
-from experiments.sensitivity.sensitivity_study import DEFAULT, Setting, Study
+from experiments.sensitivity.sensitivity_study import Setting, Settings
 from experiments.sweep import (
     cell_store,
     compiled_programs,
@@ -44,7 +44,7 @@ def load(source: str | None, rows: int) -> Events:
 
 
 def train(
-    study: Study,
+    study: Settings,
     given: Events,
     out: Path,
     done: Callable[[str], None] = lambda what: None,
@@ -61,8 +61,8 @@ def train(
       OtherSettings: the directory holds a study by other rules.
       Failed: a cell could not be trained.
     """
-    both = (DEFAULT, *study.settings)
-    jobs = [job for setting in both for job in _jobs(study, setting, given, out)]
+    every = study.every_setting
+    jobs = [job for setting in every for job in _jobs(study, setting, given, out)]
     at_once = sweep_local.default_at_once(JOBS)
     with compiled_programs.kept(out / cell_store.COMPILED):
         outcomes = sweep_local.run(jobs, _Told(done), at_once=at_once)
@@ -71,15 +71,15 @@ def train(
     return {
         setting.name: [
             result
-            for result in cell_store.read(_root(out, setting)).results
+            for result in cell_store.read(store(out, setting)).results
             if result.cell in study.cells(setting)
         ]
-        for setting in both
+        for setting in every
     }
 
 
-def _jobs(study: Study, setting: Setting, given: Events, out: Path) -> Sequence[Job]:
-    root, cells = _root(out, setting), study.cells(setting)
+def _jobs(study: Settings, setting: Setting, given: Events, out: Path) -> Sequence[Job]:
+    root, cells = store(out, setting), study.cells(setting)
     configs = {cell.name: study.config(setting, cell) for cell in cells}
     options = configs[cells[0].name].to_dict()
     shared = {name: value for name, value in options.items() if name != "network"}
@@ -91,7 +91,8 @@ def _jobs(study: Study, setting: Setting, given: Events, out: Path) -> Sequence[
     ]
 
 
-def _root(out: Path, setting: Setting) -> Path:
+def store(out: Path, setting: Setting) -> Path:
+    """The directory of a setting's cells."""
     return (out / STORES / setting.name).resolve()
 
 

@@ -19,6 +19,7 @@ import jax
 import numpy as np
 
 from jaxbern.data import Dataset
+from jaxbern.train import _schedule
 from jaxbern.train._config import TrainConfig
 from jaxbern.train._learner import State
 from jaxbern.train._result import History, Training
@@ -140,10 +141,12 @@ class Checkpoints:
 def identity(config: TrainConfig, data: Dataset) -> dict[str, Any]:
     """What two trainings must share for one to go on where the other was.
 
-    The number of epochs may differ: a training can be continued for longer.
+    The number of epochs may differ, as a training can be continued for longer, unless the
+    learning rate depends on it.
     """
     options = config.to_dict()
-    del options["epochs"]
+    if config.schedule == _schedule.PLATEAU:
+        del options["epochs"]
     contents = {"name": data.name, "fingerprint": data.fingerprint}
     return {"config": options, "data": contents}
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from jaxbern.data import Dataset, Split, split
 from jaxbern.nn import NetworkConfig
+from jaxbern.train import _schedule
 
 _LARGEST_SEED = 2**31 - 1
 
@@ -24,19 +25,23 @@ class TrainConfig:
       network: options of the network, those of :class:`jaxbern.MLP`; two logits.
       seeds: one training for each, all at once. A seed decides the split, the initial
         parameters and the order of the rows.
-      epochs: at most so many.
+      epochs: maximum number of epochs.
       batch_size: rows per step. The last step of an epoch takes the rows that remain, as
         in PyTorch; if that is a single row, it is left out, as BatchNorm needs two.
       learning_rate: of AdamW, to begin with.
       weight_decay: of AdamW.
       coeff_decay: that of the coefficients of Bernstein polynomials; None, the paper's,
         for the same as of all other parameters. Other activations have none to decay.
+      schedule: ``"plateau"``, the paper's: the learning rate is cut when the validation AUC
+        does not improve; or ``"cosine"``: it falls to zero over ``epochs`` as half a cosine,
+        epoch by epoch.
+      warmup_epochs: epochs over which a ``"cosine"`` schedule first rises in equal steps.
       plateau_factor: what the learning rate is multiplied by when the validation AUC does
         not improve; the rule is that of :func:`jaxbern.optim.reduce_on_plateau`.
-      plateau_patience: how many epochs without improvement are borne before that.
+      plateau_patience: how many epochs without improvement are tolerated before that.
       plateau_threshold: an AUC is better if above ``best * (1 + plateau_threshold)``.
       plateau_start: the first epoch, from 0, whose AUC that rule sees.
-      stop_patience: a seed stops after so many epochs in a row without an improvement.
+      stop_patience: a seed stops after this many epochs in a row without an improvement.
       stop_improvement: an improvement is an AUC above ``reference + stop_improvement``,
         where the reference is the AUC of the last improvement (of the first epoch, to
         begin with), not the highest AUC.
@@ -55,6 +60,8 @@ class TrainConfig:
     learning_rate: float = 1e-3
     weight_decay: float = 1e-4
     coeff_decay: float | None = None
+    schedule: str = _schedule.PLATEAU
+    warmup_epochs: int = 0
     plateau_factor: float = 0.5
     plateau_patience: int = 10
     plateau_threshold: float = 1e-4
@@ -101,6 +108,21 @@ class TrainConfig:
                     f"{name} must be at least {low:g} and below {high:g}, got {value}"
                 )
             object.__setattr__(self, name, value)
+        if self.schedule not in _schedule.SCHEDULES:
+            raise ValueError(
+                f"schedule must be one of {', '.join(_schedule.SCHEDULES)}, got "
+                f"{self.schedule!r}"
+            )
+        if self.warmup_epochs and self.schedule != _schedule.COSINE:
+            raise ValueError(
+                'warmup_epochs is for schedule="cosine"; write warmup_epochs=0 or that '
+                f"schedule, got warmup_epochs={self.warmup_epochs}"
+            )
+        if self.warmup_epochs >= self.epochs:
+            raise ValueError(
+                f"warmup_epochs must be below epochs={self.epochs}, got "
+                f"{self.warmup_epochs}"
+            )
         if self.test_fraction == 0:
             raise ValueError(
                 "test_fraction must be above 0: an AUC is taken each epoch"
@@ -110,8 +132,10 @@ class TrainConfig:
         """For JSON: numbers, strings, lists and dictionaries."""
         options = {**dataclasses.asdict(self), "seeds": list(self.seeds)}
         options["network"] = self.network.to_dict()
-        if self.coeff_decay is None:  # what was trained before it could be chosen
-            del options["coeff_decay"]
+        # Options that did not exist when older trainings were written.
+        for name, default in _NEWER.items():
+            if options[name] == default:
+                del options[name]
         return options
 
     @classmethod
@@ -136,9 +160,11 @@ class TrainConfig:
         return cls.from_dict(json.loads(text))
 
 
+_NEWER = {"coeff_decay": None, "schedule": _schedule.PLATEAU, "warmup_epochs": 0}
 # name: the smallest value
 _INTEGERS = {
     "epochs": 1,
+    "warmup_epochs": 0,
     "batch_size": 2,  # the variance of one row is zero
     "plateau_patience": 0,
     "plateau_start": 0,

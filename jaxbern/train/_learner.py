@@ -16,6 +16,7 @@ from jaxbern import metrics, nn, optim
 from jaxbern.nn import NetworkConfig, Statistics
 from jaxbern.train import _stopping
 from jaxbern.train._config import TrainConfig
+from jaxbern.train._schedule import COSINE, factor
 from jaxbern.train._stopping import Stopping
 
 
@@ -34,6 +35,9 @@ class Rules:
     plateau_patience: int
     plateau_threshold: float
     plateau_start: int
+    schedule: str
+    warmup_epochs: int
+    schedule_epochs: int  # 0 if the schedule does not depend on how many there are
     stop_patience: int
     stop_improvement: float
     on_cpu: bool  # the layout and the order of work that are fast there
@@ -41,9 +45,18 @@ class Rules:
     @classmethod
     def of(cls, config: TrainConfig, platform: str) -> "Rules":
         """Those of a configuration, for devices of a platform."""
-        own = {field.name for field in dataclasses.fields(cls)} - {"on_cpu"}
-        options = {name: getattr(config, name) for name in own}
-        return cls(**options, on_cpu=platform == "cpu")
+        derived = {
+            "schedule_epochs": config.epochs if config.schedule == COSINE else 0,
+            "on_cpu": platform == "cpu",
+        }
+        own = {field.name for field in dataclasses.fields(cls)} - derived.keys()
+        return cls(**{name: getattr(config, name) for name in own}, **derived)
+
+    def rate_factor(self, epoch: jax.Array) -> jax.Array:
+        """What the schedule multiplies the learning rate by in an epoch."""
+        if self.schedule != COSINE:
+            return jnp.float32(1)
+        return factor(epoch, epochs=self.schedule_epochs, warmup=self.warmup_epochs)
 
     def optimizer(self, learning_rate, weight_decay):
         """AdamW, and the rule for its learning rate; all numbers may be traced."""
@@ -114,7 +127,8 @@ def init(
     if coeff_decay is not None and "coeffs" in params:
         parts = {name: jnp.copy(weight_decay) for name in params}  # buffers, as below
         weight_decay = parts | {"coeffs": coeff_decay}
-    optimizer, _ = rules.optimizer(learning_rate, weight_decay)
+    first = learning_rate * rules.rate_factor(jnp.int32(0))
+    optimizer, _ = rules.optimizer(first, weight_decay)
     return State(
         network,
         optimizer.init(params),
@@ -198,7 +212,12 @@ def end(
     completed = running.active
     learning_rate = optim.learning_rate(state.optimizer)
     _, plateau = rules.optimizer(0.0, 0.0)
-    moments = plateau.step(state.optimizer, auc)
+    if rules.schedule == COSINE:
+        change = rules.rate_factor(epoch + 1) / rules.rate_factor(epoch)
+        following = learning_rate * change.astype(learning_rate.dtype)
+        moments = optim.set_learning_rate(state.optimizer, following)
+    else:
+        moments = plateau.step(state.optimizer, auc)
     moments = jax.tree.map(
         lambda new, old: jnp.where(completed, new, old), moments, state.optimizer
     )
