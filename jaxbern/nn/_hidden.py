@@ -159,11 +159,12 @@ def _normalise(z, statistics: Statistics, config: NetworkConfig):
 
 
 def batch_statistics(z: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Mean and (biased) variance over the rows of ``z [batch, W]``, each ``[W]``.
+    """Mean and (biased) variance of ``z [..., W]`` for each neuron, each ``[W]``.
 
     Narrow types are summed in float32. Of one neuron's ``[batch]`` they are scalars.
     """
-    return _statistics(z.astype(arithmetic(z.dtype)))
+    wide = z.astype(arithmetic(z.dtype))
+    return _statistics(wide.reshape(-1, z.shape[-1]) if z.ndim > 2 else wide)
 
 
 @jax.custom_jvp

@@ -213,9 +213,12 @@ def test_derivative_of_the_statistics():
     [
         (
             {"mean": np.zeros(4, np.float32)},
-            r"mean must have one number per neuron.*\[5\]",
+            r"mean must be a scalar or have one number per neuron.*\[5\]",
         ),
-        ({"var": np.float32(1.0)}, r"var must have one number per neuron"),
+        (
+            {"var": np.ones(1, np.float32)},
+            r"var must be a scalar or have one number per",
+        ),
         ({"residual": np.zeros((40, 4), np.float32)}, r"residual must have the shape"),
         ({"residual": np.zeros((40, 5), np.float16)}, r"float32\[40, 5\], got float16"),
         ({"lower": 3.0}, r"lower must be less than upper"),
@@ -232,3 +235,13 @@ def test_errors(change, message):
     options = dict(zip(NAMES, (np.float32(a) for a in args), strict=True)) | change
     with pytest.raises((ValueError, TypeError), match=message):
         jb.bernstein_norm(**options)
+
+
+def test_scalar_statistics_are_those_of_all_neurons():
+    args, _ = arguments(3)
+    options = dict(zip(NAMES, (np.float32(a) for a in args), strict=True))
+    mean, var = np.float32(0.5), np.float32(2.0)
+    one = jb.bernstein_norm(**options | {"mean": mean, "var": var})
+    width = options["z"].shape[-1]
+    each = {"mean": np.full(width, mean), "var": np.full(width, var)}
+    np.testing.assert_array_equal(one, jb.bernstein_norm(**options | each))
