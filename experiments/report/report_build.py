@@ -2,10 +2,11 @@
 
 import csv
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.core import tables as table_formats
-from experiments.report import paper_claims, provenance
+from experiments.report import paper_claims, provenance, results_page
 from experiments.report.report_contents import Contents, contents, judged
 from experiments.report.report_page import render
 from experiments.report.runtime import read_memory
@@ -20,7 +21,14 @@ class NothingToReport(ValueError):
     """The store has no completed cell."""
 
 
-def run(store: Path, out: Path, *, memory: Path | None = None) -> Path:
+def run(
+    store: Path,
+    out: Path,
+    *,
+    memory: Path | None = None,
+    docs: Path | None = None,
+    sections: Sequence[Path] = (),
+) -> Path:
     """Write the report of a store into a directory; returns the page.
 
     Args:
@@ -28,12 +36,17 @@ def run(store: Path, out: Path, *, memory: Path | None = None) -> Path:
       out: made if it does not exist; files of an earlier report are replaced.
       memory: the ``plan.csv`` of ``python -m experiments plan --card``, for the memory of
         cells.
+      docs: a directory of documentation that gets ``results.md`` and its images.
+      sections: Markdown files that ``results.md`` shows below the verdicts.
 
     Raises:
       FileNotFoundError: there is no store, or no such file.
       NothingToReport: the store has no completed cell.
       ValueError: the file is another one.
     """
+    for path in sections:
+        if not path.is_file():
+            raise FileNotFoundError(f"--section must be a Markdown file, got {path}")
     reading = _read(store)
     taken = read_memory(memory) if memory else None
     figures, tables = out / "figures", out / "tables"
@@ -47,6 +60,8 @@ def run(store: Path, out: Path, *, memory: Path | None = None) -> Path:
     _write_models(reading.results, tables / "models.csv")
     _write(out / MARKDOWN, markdown(made))
     _write(out / PAGE, render(made))
+    if docs:
+        results_page.write(made, figures, docs, sections)
     return out / PAGE
 
 

@@ -29,7 +29,13 @@ def main(argv: list[str]) -> int:
     try:
         if sys.stderr.isatty():
             print("drawing ...", end="\r", file=sys.stderr, flush=True)
-        page = report_build.run(options.store, options.out, memory=options.memory)
+        page = report_build.run(
+            options.store,
+            options.out,
+            memory=options.memory,
+            docs=options.docs,
+            sections=options.section,
+        )
     except (FileNotFoundError, ValueError) as problem:
         print(problem, file=sys.stderr)
         return 1
@@ -54,5 +60,20 @@ def parser() -> argparse.ArgumentParser:
         type=Path,
         metavar="FILE",
         help="plan.csv of python -m experiments plan --card NAME, to show memory too",
+    )
+    top.add_argument(
+        "--docs",
+        type=Path,
+        metavar="DIRECTORY",
+        help="also write results.md and its images there, as a page of documentation",
+    )
+    top.add_argument(
+        "--section",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="Markdown that results.md shows below the verdicts, such as "
+        "results/rates/rates.md; may be given several times",
     )
     return top

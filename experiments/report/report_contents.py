@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from experiments.core.tables import Table, shape_name
-from experiments.report import convergence, efficiency, intervals, provenance, runtime
+from experiments.report import (
+    convergence,
+    depth_figures,
+    efficiency,
+    intervals,
+    provenance,
+    runtime,
+)
 from experiments.report import report_figures as figures
 from experiments.report.evidence import Evidence, of_paper, of_store
 from experiments.report.grid_groups import GROUPS, METRICS, activation_name
@@ -105,6 +112,9 @@ def draw(
         if not own:
             continue
         rows = ours.intervals[group]
+        by_depth = depth_figures.depth(rows, group, paper.efficiency, folder)
+        if by_depth is not None:
+            found.append(by_depth)
         found += [figures.distribution(own, group, m, folder) for m in METRICS.values()]
         found.append(figures.seeds(rows, group, folder))
         for cost, title, costs in (

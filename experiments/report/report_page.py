@@ -26,6 +26,7 @@ SECTIONS = {
     "convergence": "Convergence",
     "runtime": "Runtime",
     "seeds": "Over the seeds",
+    "depth": "Depth",
     "distributions": "Distributions",
     "pareto": "AUC against cost",
     "cells": "What is missing",

@@ -1,0 +1,155 @@
+"""``docs/results.md``: what a store says of the paper, as a page of the documentation."""
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.core.tables import markdown, pipe_table
+from experiments.report import provenance
+from experiments.report.grid_groups import METRICS
+from experiments.report.report_contents import Contents
+from experiments.report.report_figures import Figure
+
+PAGE, IMAGES = "results.md", Path("images", "results")
+# The figures of the page: a glance at each of the paper's subjects.
+FIGURES = (
+    "depth-higgs-residual",
+    "depth-susy-residual",
+    "savings",
+    "pareto-higgs-residual-parameters",
+    "pareto-susy-residual-parameters",
+    "distribution-higgs-residual-auc",
+    "distribution-susy-residual-auc",
+)
+CLOSE = 5.0  # percentage points: a saving that is about the paper's
+
+
+def write(made: Contents, figures: Path, docs: Path, sections: Sequence[Path]) -> Path:
+    """Write the page and its images.
+
+    Args:
+      made: the report.
+      figures: the directory where its figures are.
+      docs: the directory of the documentation.
+      sections: Markdown files to show below the verdicts, with their images.
+
+    Returns:
+      The page.
+    """
+    images = docs / IMAGES
+    images.mkdir(parents=True, exist_ok=True)
+    shown = [f for name in FIGURES for f in made.figures if f.name == name]
+    for figure in shown:
+        shutil.copyfile(figures / f"{figure.name}.svg", images / f"{figure.name}.svg")
+    lines = [
+        "# Results: the paper's grid, run again",
+        "",
+        "Made from a store of trainings by `python -m experiments report --docs docs`; "
+        "[running the paper](paper.md) says how to fill one. The paper's numbers are "
+        "printed beside ours.",
+        "",
+        *(f"> {caveat}\n" for caveat in made.caveats),
+        *(f"- **{f.number}** {f.label}. {f.detail}".rstrip() for f in made.facts),
+        *closeness(made),
+        "",
+        *_figures(shown[:2]),
+        "## Verdicts on the paper's claims",
+        "",
+        _RULE,
+        "",
+        verdict_table(made),
+        "",
+        *(section(path, images) for path in sections),
+        "## Figures",
+        "",
+        *_figures(shown[2:]),
+        "## Tables",
+        "",
+        *(markdown(table, trained_only=True) for table in made.tables),
+        "## What the runs were",
+        "",
+        *(f"- {line}" for line in _runs(made)),
+    ]
+    page = docs / PAGE
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return page
+
+
+_RULE = (
+    "A claim about most architectures is judged once half of them are trained, one about "
+    "all only by all of them (or one counterexample), one about any by one example. No "
+    "verdict turns on one seed: it must be the same with any seed left out."
+)
+
+
+def verdict_table(made: Contents) -> str:
+    """Every claim with our verdict, the evidence and the paper's own tables."""
+    head = ("claim", "verdict", "evidence", "the paper's own tables")
+    lines = [
+        (
+            verdict.claim.text,
+            f"**{verdict.ours.status.value}**"
+            + (f" ({verdict.ours.leaning})" if verdict.ours.open else ""),
+            verdict.ours.numbers,
+            f"{verdict.paper_text}: {verdict.paper_numbers}".removesuffix(": "),
+        )
+        for verdict in made.verdicts
+    ]
+    return pipe_table([head, *lines])
+
+
+def closeness(made: Contents) -> list[str]:
+    """How many savings of residual networks are about those that the paper prints."""
+    close = known = 0
+    for table in made.tables:
+        if not table.name.startswith("efficiency") or not table.group.residual:
+            continue
+        for record in table.records:
+            ours, theirs = (
+                record["efficiency_percent"],
+                record["paper_efficiency_percent"],
+            )
+            if record["relu_value"] is not None and theirs is not None:
+                known += 1
+                close += ours is not None and abs(ours - theirs) <= CLOSE
+    if not known:
+        return []
+    return [
+        f"- **{close} of {known}** savings of residual networks, by "
+        f"{' and by '.join(metric.title for metric in METRICS.values())}, are within "
+        f"{CLOSE:g} percentage points of the paper's."
+    ]
+
+
+def section(path: Path, images: Path) -> str:
+    """A Markdown file one level lower, its images copied beside the page's."""
+    text = path.read_text(encoding="utf-8")
+
+    def moved(found: re.Match) -> str:
+        source = path.parent / found[1]
+        shutil.copyfile(source, images / source.name)
+        return f"]({(IMAGES / source.name).as_posix()})"
+
+    text = re.sub(r"\]\(([^():]+\.(?:svg|png))\)", moved, text)
+    return re.sub(r"^#", "##", text, flags=re.MULTILINE)
+
+
+def _figures(shown: Sequence[Figure]) -> list[str]:
+    return [
+        f"![{figure.title}]({(IMAGES / figure.name).as_posix()}.svg)\n\n{figure.caption}\n"
+        for figure in shown
+    ]
+
+
+def _runs(made: Contents) -> list[str]:
+    results = made.reading.results
+    lines = [
+        f"{source.dataset.upper()}: {source.cells} cells, {source.events:,} events of "
+        f"{source.source}, fingerprint {source.fingerprint}; "
+        f"{provenance.rules_text(source)}"
+        for source in provenance.sources(results)
+    ]
+    machines = provenance.environments(results)
+    lines += [f"{name}: {', '.join(values)}" for name, values in machines.items()]
+    return lines + provenance.missing_lines(made.reading)
