@@ -12,7 +12,8 @@ _DESCRIPTION = """\
 Runs the whole pipeline on a machine with nothing but Python, in minutes:
 
   1. capacity   what one or two Bernstein neurons learn that ReLU cannot
-  2. sweep      48 cells of the paper's grid, three seeds each, on simulated events
+  2. sweep      ReLU against DBN n=3 from 5 to 150 layers, and every kind of network of
+                the paper's grid, three seeds each, on simulated events
   3. report     the paper's tables and figures from these, on one page
 
 It can be stopped and started again: the sweep goes on where it was.
@@ -41,7 +42,8 @@ def main(argv: list[str]) -> int:
     _step(3, "report: the paper's tables and figures from these cells")
     page = report_build.run(store, options.out / "report")
     minutes = (time.perf_counter() - began) / 60
-    print("\n".join(closing(rows, report_build.verdict_lines(store), page, minutes)))
+    found = report_build.depth_lines(store), report_build.verdict_lines(store)
+    print("\n".join(closing(rows, *found, page, minutes)))
     return 1 if summary.failed else 0
 
 
@@ -55,7 +57,9 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def closing(rows: list, verdicts: list[str], page: Path, minutes: float) -> list[str]:
+def closing(
+    rows: list, depths: list[str], verdicts: list[str], page: Path, minutes: float
+) -> list[str]:
     """What was found, and which file to open."""
     xor = {row.network: row for row in rows if row.task == "xor_blobs"}
     return [
@@ -63,7 +67,8 @@ def closing(rows: list, verdicts: list[str], page: Path, minutes: float) -> list
         "What was found",
         f"  XOR by one neuron, median accuracy over {xor['DBN'].seeds} seeds: "
         f"Bernstein {xor['DBN'].median:.1f}%, ReLU {xor['ReLU'].median:.1f}%.",
-        "  The paper's claims on this small grid of simulated events:",
+        *(f"  {line}" for line in depths),
+        "  The claims of the paper's abstract, on this small part of its grid:",
         *(f"  {line}" for line in verdicts),
         "",
         f"Done in {minutes:.1f} minutes. Open {page.resolve()}",

@@ -1,4 +1,4 @@
-"""AUC and loss against depth: where ReLU networks fall apart and DBNs do not."""
+"""AUC and loss against depth, as a figure and in words."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -82,3 +82,31 @@ def _paper_line(axis: Any, rows: Sequence[efficiency.Row], width: int) -> None:
         color=report_drawing.colour(RELU), linestyle="--", linewidth=1, marker="s",
         markersize=3, markerfacecolor="none", label="ReLU, the paper",
     )  # fmt: skip
+
+
+def lines(rows: Sequence[intervals.Row], group: Group) -> list[str]:
+    """What depth does to ReLU and to DBN n=3, as lines of text; none without two depths."""
+    width = min((row.cell.width for row in rows), default=0)
+    means = {
+        name: {r.cell.depth: r.auc.mean for r in rows if _is(r, name, width)}
+        for name in (RELU, "bernstein:3")
+    }
+    relu, dbn = means.values()
+    depths = sorted(relu.keys() & dbn.keys())
+    if len(depths) < 2:
+        return []
+    head = "".join(f"{depth:>8}" for depth in depths)
+    found = [f"{group.title}, width {width}: mean AUC at {len(depths)} depths"]
+    found.append(f"  {'layers':10}{head}")
+    for name, own in means.items():
+        numbers = "".join(f"{own[depth]:8.3f}" for depth in depths)
+        found.append(f"  {activation_name(name):10}{numbers}")
+    first, last = depths[0], depths[-1]
+    changes = {name: own[last] - own[first] for name, own in means.items()}
+    ahead = dbn[last] - relu[last]
+    found.append(
+        f"  From {first} to {last} layers ReLU changes by {changes[RELU]:+.3f}, "
+        f"{activation_name('bernstein:3')} by {changes['bernstein:3']:+.3f}; at {last} the DBN "
+        f"is {abs(ahead):.3f} {'better' if ahead > 0 else 'worse'}."
+    )
+    return found

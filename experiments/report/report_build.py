@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.core import tables as table_formats
-from experiments.report import paper_claims, provenance, results_page
+from experiments.report import depth_figures, paper_claims, provenance, results_page
+from experiments.report.evidence import of_store
 from experiments.report.report_contents import Contents, contents, judged
 from experiments.report.report_page import render
 from experiments.report.runtime import read_memory
@@ -73,6 +74,17 @@ def verdict_lines(store: Path) -> list[str]:
       NothingToReport: it has no completed cell.
     """
     return paper_claims.lines(judged(_read(store).results))
+
+
+def depth_lines(store: Path) -> list[str]:
+    """What depth does to ReLU and to DBN n=3 in each group of residual networks."""
+    tables = of_store(_read(store).results).intervals
+    return [
+        line
+        for group, rows in tables.items()
+        if group.residual
+        for line in depth_figures.lines(rows, group)
+    ]
 
 
 def _read(root: Path) -> store.Reading:

@@ -22,6 +22,7 @@ class Preset:
       rows: how many; all that there are, if None.
       training: options of :class:`jb.train.TrainConfig`, but for the network.
       jobs: cells at a time in one process, if it computes on the processor.
+      in_order: train the cells in the order of the list; else cheap architectures first.
     """
 
     about: str
@@ -30,6 +31,7 @@ class Preset:
     rows: int | None
     training: Mapping[str, Any]
     jobs: int
+    in_order: bool = False
 
 
 Shape = tuple[bool, int, int]  # residual, depth, width
@@ -48,8 +50,11 @@ def _cells(
 
 def _demo() -> list[Cell]:
     depths = [(True, depth, 16) for depth in (5, 15, 50, 150)]
-    every_kind = [(True, 5, 16), (False, 5, 16)]
-    cells = _cells(depths, ("relu", "bernstein:3")) + _cells(every_kind)
+    cells = [
+        *_cells(depths, ("relu", "bernstein:3")),
+        *_cells([(True, 5, 16)]),
+        *_cells([(False, 5, 16)], ("relu", "bernstein:3", "bernstein:9")),
+    ]
     return list(dict.fromkeys(cells))
 
 
@@ -72,6 +77,7 @@ PRESETS = {
         # 16 whole batches: a last one of another size would be a program of its own.
         training={"epochs": 12, "batch_size": 1000, "learning_rate": 3e-3},
         jobs=2,
+        in_order=True,
     ),
     "small": Preset(
         "all five depths at width 16, 40 cells, on HIGGS and SUSY rows that are at hand; "

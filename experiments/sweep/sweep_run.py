@@ -77,7 +77,10 @@ class Sweep:
         """In the order in which they are trained."""
         config = jb.train.TrainConfig(_ANY, **self.options)
         size = {"batch": config.batch_size, "epochs": config.epochs}
-        cells = cell_order.ordered(self.part.of(PRESETS[self.preset].cells()), **size)
+        preset = PRESETS[self.preset]
+        cells = self.part.of(preset.cells())
+        if not preset.in_order:
+            cells = cell_order.ordered(cells, **size)
         return cell_order.shard(cells, *self.shard, **size) if self.shard else cells
 
     @property

@@ -43,21 +43,26 @@ def test_parameters_are_those_the_paper_prints():
 
 
 def test_presets():
-    demo, small, paper = (presets.PRESETS[k] for k in ("demo", "small", "paper"))
+    demo, small, half, paper = (
+        presets.PRESETS[k] for k in ("demo", "small", "half", "paper")
+    )
     assert paper.cells() == PAPER
     assert not paper.training  # the defaults are the paper's
-    assert set(small.cells()) == {
-        cell
-        for cell in PAPER
-        if cell.residual and cell.depth in (5, 15) and cell.width in (16, 32)
-    }
-    assert len(small.cells()) == 64
-    assert small.training == {"epochs": 25, "batch_size": 1024}
-    cells = set(demo.cells())
-    assert cells <= set(PAPER)
-    for residual, dataset in itertools.product((True, False), grid.FEATURES):
-        part = [c for c in cells if (c.residual, c.dataset) == (residual, dataset)]
+    assert len(half.cells()) == 224
+    assert set(half.cells()) == {cell for cell in PAPER if cell.width in (16, 32)}
+    assert set(small.cells()) < set(half.cells())
+    assert {cell.depth for cell in small.cells()} == set(grid.RESIDUAL_DEPTHS)
+    assert half.training == small.training == {"epochs": 25, "batch_size": 1024}
+    cells = demo.cells()
+    assert set(cells) <= set(PAPER)
+    assert len(cells) == len(set(cells))
+    # Depth first: what the demo is to show.
+    first = [(c.depth, c.activation) for c in cells[:8] if c.dataset == "higgs"]
+    assert first == list(itertools.product((5, 15, 50, 150), ("relu", "bernstein:3")))
+    for dataset in grid.FEATURES:
+        part = [c for c in cells if (c.residual, c.dataset) == (True, dataset)]
         assert {c.activation for c in part} == set(grid.ACTIVATIONS)
+        assert any(not c.residual for c in cells if c.dataset == dataset)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from experiments.report import paper_claims, report_command
+from experiments.report import paper_claims, report_build, report_command
+from experiments.report.trained_models import models
 from experiments.sweep import cell_store
 from experiments.sweep.grid import Cell
 from tests.experiments import report_stores
@@ -74,6 +75,25 @@ def test_savings_near_the_papers_are_counted(made):
     )
     assert len(rows) == known
     assert close == sum(abs(float(a) - float(b)) <= 5 for a, b in rows)
+
+
+def test_depth_in_words_has_the_numbers_of_the_store(made):
+    lines = report_build.depth_lines(made.parent / "store")
+    own = {
+        (model.cell.dataset, model.cell.depth, model.cell.activation): []
+        for model in models(cell_store.read(made.parent / "store").results)
+    }
+    for model in models(cell_store.read(made.parent / "store").results):
+        cell = model.cell
+        own[cell.dataset, cell.depth, cell.activation].append(model.auc)
+    means = {key: sum(values) / len(values) for key, values in own.items()}
+    [relu] = (line for line in lines[:4] if line.strip().startswith("ReLU"))
+    expected = [f"{means['higgs', depth, 'relu']:.3f}" for depth in (5, 15)]
+    assert relu.split()[1:] == expected
+    ahead = means["higgs", 15, "bernstein:3"] - means["higgs", 15, "relu"]
+    word = "better" if ahead > 0 else "worse"
+    assert lines[4].endswith(f"at 15 the DBN is {abs(ahead):.3f} {word}.")
+    assert sum(line.startswith("SUSY") for line in lines) == 1
 
 
 def test_a_missing_section_is_told_before_anything_is_drawn(made, tmp_path, capsys):
