@@ -95,7 +95,7 @@ def reduce_on_plateau(
       learning_rate: to begin with; may be traced, so that ``vmap`` can vary it.
       mode: ``"min"`` if smaller metrics are better, ``"max"`` if larger ones are.
       factor: of each cut, at least 0 and below 1.
-      patience: how many bad epochs in a row are borne without a cut.
+      patience: how many bad epochs in a row are tolerated without a cut.
       threshold: how much better counts as better.
       threshold_mode: ``"rel"`` or ``"abs"``.
       cooldown: for how many epochs after a cut bad ones are not counted.

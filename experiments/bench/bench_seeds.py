@@ -14,7 +14,7 @@ EVENTS = 76_054  # as many are simulated if the published ones are not at hand
 
 
 def events(source: str) -> jb.data.Dataset:
-    """By name or path; simulated if ``higgs`` is nowhere on this machine."""
+    """Load events by name or path; simulate them if ``higgs`` is nowhere on this machine."""
     try:
         return jb.data.load(source, download=False)
     except jb.data.DataError as error:
@@ -25,7 +25,7 @@ def events(source: str) -> jb.data.Dataset:
 
 
 def activation_options(name: str) -> dict:
-    """Of ``relu``, ``gelu``, ... or ``bernstein:3``."""
+    """Network options of ``relu``, ``gelu``, ... or ``bernstein:3``."""
     kind, _, degree = name.partition(":")
     return {"activation": kind} | ({"degree": int(degree)} if degree else {})
 

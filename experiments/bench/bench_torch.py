@@ -143,7 +143,7 @@ def _network(features: int, depth: int, width: int):
 
 
 def _auc(torch, scores, labels) -> float:
-    """By ranks; ties, which float32 logits hardly have, are not averaged."""
+    """Compute the AUC by ranks; ties, which float32 logits hardly have, are not averaged."""
     ranks = torch.empty_like(scores)
     ranks[scores.argsort()] = torch.arange(1.0, len(scores) + 1)
     signal = labels == 1

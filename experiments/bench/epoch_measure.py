@@ -25,7 +25,7 @@ class Setup:
       batch_size: rows per step.
       steps: of the epoch that is timed.
       seeds: trained at once by the program.
-      rounds: the best time of so many epochs counts.
+      rounds: number of epochs of which the best time counts.
     """
 
     batch_size: int = 16_384
@@ -42,11 +42,11 @@ class Setup:
 
     @property
     def events(self) -> int:
-        """How many give so many steps: one in five is for validation."""
+        """Number of events that give the wanted steps: one in five is for validation."""
         return math.ceil(self.steps * self.batch_size / 0.8)
 
     def config(self, cell: Cell) -> jb.train.TrainConfig:
-        """Of the training of a cell."""
+        """Options for training a cell."""
         return jb.train.TrainConfig(
             cell.network, seeds=tuple(range(self.seeds)), batch_size=self.batch_size
         )

@@ -22,7 +22,7 @@ class Quantity:
       unit: for names of columns in CSV files.
       caption: how to read it.
       of: the number of a cell.
-      digits: after the point, for people.
+      digits: after the decimal point, in print.
     """
 
     name: str
@@ -121,7 +121,7 @@ def table(quantity: Quantity, group: Group, measured: Sequence[Measured]) -> Tab
 
 
 def rows(quantity: Quantity, measured: Sequence[Measured]) -> list[Row]:
-    """Of measurements of one group."""
+    """Rows for the measurements of one group."""
     shapes = sorted({(m.cell.depth, m.cell.width) for m in measured})
     return [
         Row(
@@ -167,7 +167,7 @@ def _column(quantity: Quantity, activation: str) -> Column:
 
 
 def _field(activation: str, what: str) -> str:
-    """As in the paper's files: ``relu_seconds``, ``n9_seconds``.
+    """Name a column as in the paper's files: ``relu_seconds``, ``n9_seconds``.
 
     >>> _field("bernstein:9", "ms"), _field("gelu", "ratio")
     ('n9_ms', 'gelu_ratio')

@@ -177,7 +177,7 @@ def _figure(width: float, height: float) -> Any:
 
 
 def draw_xor(outcome: Outcome) -> Any:
-    """For a README: one Bernstein neuron solves XOR, one ReLU neuron cannot."""
+    """Draw the README's picture: one Bernstein neuron solves XOR, one ReLU neuron cannot."""
     task = outcome.task
     figure = _figure(9.6, 3.4)
     axes = figure.subplots(1, 3)

@@ -143,7 +143,7 @@ def batchnorm_table(outcomes: list[Outcome]) -> str:
 
 
 def _ahead(task: Task, dbn: Row, relu: Row) -> str:
-    """In what the DBN is better, and by how much its best is."""
+    """Say in what the DBN is better, and by how much its best seed is."""
     sign = 1 if task.classification else -1
     better = [
         name

@@ -133,7 +133,7 @@ def rescued(outcome: Outcome, variant: str) -> list[int]:
 
 
 def _why(outcome: Outcome, k: int) -> str:
-    """From what was measured, in a few words."""
+    """Explain a failed seed by what was measured, in a few words."""
     task, trained = outcome.task, outcome.trained[outcome.task.dbn.kind]
     if task.classification:
         if task.reached(trained.learned[k]):

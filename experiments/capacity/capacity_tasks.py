@@ -141,7 +141,7 @@ class Network:
         return "ReLU" if self.degree is None else "DBN"
 
     def __str__(self) -> str:
-        """As in ``DBN W=1 n=3``."""
+        """Print as ``DBN W=1 n=3``."""
         degree = "" if self.degree is None else f" n={self.degree}"
         return f"{self.kind} W={self.width}{degree}"
 
@@ -202,7 +202,7 @@ class Task:
         return int(np.argmax(values) if self.classification else np.argmin(values))
 
     def show(self, value: float) -> str:
-        """As in ``99.85%`` or ``2.6e-04``."""
+        """Print a score as ``99.85%`` or ``2.6e-04``."""
         return f"{value:.2f}%" if self.classification else f"{value:.2e}"
 
 

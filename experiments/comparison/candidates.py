@@ -30,7 +30,7 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """As tables have it; that of jaxbern itself is the unit of the ratios."""
+        """Name in tables; jaxbern's own row is the unit of the ratios."""
         return self.label or self.package.name
 
 

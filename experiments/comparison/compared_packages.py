@@ -37,7 +37,7 @@ class Package:
         return None
 
     def version(self) -> str:
-        """As far as it tells."""
+        """Version of the package, if it tells one."""
         try:
             return metadata.version(self.distribution or self.name)
         except metadata.PackageNotFoundError:

@@ -22,7 +22,7 @@ class Setup:
 
     Attributes:
       rows, width: of the layers' input.
-      repeats: the best of so many calls counts.
+      repeats: number of calls of which the best time counts.
       seeds: of each training.
       steps: of a training, at most.
       batch: rows of a step.
@@ -131,7 +131,9 @@ def parser() -> argparse.ArgumentParser:
     top = new_parser("comparison", _DESCRIPTION)
     top.add_argument("--rows", type=int, help="of a layer's input (4096)")
     top.add_argument("--width", type=int, help="of a layer's input (64)")
-    top.add_argument("--repeats", type=int, help="the best of so many counts (30)")
+    top.add_argument(
+        "--repeats", type=int, help="number of calls of which the best counts (30)"
+    )
     top.add_argument("--seeds", type=int, help="of each training (3)")
     top.add_argument("--steps", type=int, help="of a training, at most (1000)")
     top.add_argument("--batch", type=int, help="rows of a step (256)")

@@ -40,7 +40,7 @@ def layer_records(found: Sequence[Measured]) -> list[dict[str, Any]]:
 
 
 def layer_table(records: Sequence[dict[str, Any]]) -> str:
-    """In Markdown."""
+    """Write the layers' times as a Markdown table."""
     lines: Lines = [
         (
             "package",
@@ -97,7 +97,7 @@ def _ratio(seconds: float, unit: float) -> float:
 
 
 def training_table(records: Sequence[dict[str, Any]]) -> str:
-    """In Markdown; a dash where the loss was not reached."""
+    """Write the trainings as a Markdown table; a dash where the loss was not reached."""
     lines: Lines = [
         (
             "package", "network", "width", "parameters", "rate", "reached", "steps",

@@ -56,12 +56,12 @@ class Trained:
 
     @property
     def milliseconds(self) -> float:
-        """Of one step."""
+        """Time of one step."""
         return min(run.milliseconds for run in self.runs)
 
     @property
     def seconds(self) -> float:
-        """Of so many steps, without compilation."""
+        """Time of a number of steps, without compilation."""
         return self.steps * self.milliseconds / 1e3
 
     @property

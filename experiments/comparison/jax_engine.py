@@ -89,7 +89,7 @@ class Trainer:
         jax.block_until_ready(self._state)
 
     def loss(self) -> float:
-        """On held-out rows."""
+        """Loss on held-out rows."""
         return float(self._judge(self._state, *self._held_out))
 
 

@@ -29,7 +29,7 @@ class Bernsteins(nnx.Module):
     """``Linear`` and activation; a second ``Linear`` if ``hidden`` is given."""
 
     def __init__(self, width: int, hidden: int | None, seed: int):
-        """Of so many inputs and outputs."""
+        """Make a layer with these numbers of inputs and outputs."""
         rngs = nnx.Rngs(seed)
         inner = hidden or width
         self.first = nnx.Linear(width, inner, rngs=rngs)

@@ -64,7 +64,7 @@ def _kept(module: Any, inputs: Any) -> int:
 
 
 def _peak(step: Callable) -> int:
-    """From the events of the allocator in the profiler's trace."""
+    """Read peak memory from the allocator's events in the profiler's trace."""
     import torch
 
     cpu = [torch.profiler.ProfilerActivity.CPU]
@@ -106,7 +106,7 @@ class Trainer:
             self._optimizer.step()
 
     def loss(self) -> float:
-        """On held-out rows."""
+        """Loss on held-out rows."""
         self._module.eval()
         with self._torch.no_grad():
             return self._loss(*self._held_out).item()

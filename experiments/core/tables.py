@@ -1,4 +1,4 @@
-"""Tables for people and for programs, made from rows of the analysis.
+"""Tables to read and to compute with, made from rows of the analysis.
 
 A view says which *fields* a row has (plain values, the columns of CSV files) and which
 *columns* people see. Both are applied to our row and to the paper's, which stand beside
@@ -75,7 +75,7 @@ class Table:
 
     Attributes:
       name: of its files and its anchor.
-      title: for people.
+      title: shown to readers.
       caption: how to read it.
       columns: headings.
       lines: rows as people see them.
@@ -163,7 +163,7 @@ def _record(
 
 
 def shape_name(row: Any) -> str:
-    """Of anything with a depth and a width, such as "5×16"."""
+    """Name the shape of anything with a depth and a width, such as "5×16"."""
     return f"{row.depth}×{row.width}"
 
 

@@ -18,7 +18,7 @@ def lines(rows: int, seed: int = 0) -> bytes:
 
 
 def write_repeated(path: Path, text: bytes, times: int) -> None:
-    """One gzip stream of the text so many times over, compressed only once.
+    """Repeat the text in one gzip stream, compressing it only once.
 
     A full flush ends a piece of a stream so that what follows does not look back at it.
     """

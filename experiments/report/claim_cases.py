@@ -17,7 +17,7 @@ SMALL_DEPTH, SMALL_WIDTH = 5, 128  # its "smallest" ones end here
 
 
 def place(group: Group, row) -> str:
-    """Such as "HIGGS, residual 5x16"."""
+    """Name an architecture, such as "HIGGS, residual 5x16"."""
     return f"{group.title} {row.depth}x{row.width}"
 
 
@@ -34,7 +34,7 @@ def reductions(above: float, *, metrics=tuple(METRICS)) -> Callable:
 
 
 def deep_reductions(above: float) -> Callable:
-    """By AUC, residual networks of at least 50 layers."""
+    """Savings by AUC of residual networks of at least 50 layers."""
 
     def cases(evidence: Evidence) -> Iterator[Case]:
         for group in RESIDUAL:
@@ -194,7 +194,7 @@ def improvement_grows(evidence: Evidence) -> Iterator[Case]:
 
 
 def best_is_dbn(evidence: Evidence) -> Iterator[Case]:
-    """In each group the best cell (mean over seeds) by each metric is a DBN."""
+    """Whether the best cell (mean over seeds) of each group is a DBN, by each metric."""
     for group, rows in evidence.intervals.items():
         trained = {row.cell for row in rows}
         for name, metric in METRICS.items():
@@ -284,7 +284,7 @@ def large_is_faster(evidence: Evidence) -> Iterator[Case]:
 
 
 def memory(at_most: float) -> Callable:
-    """Of 150x256, as a multiple of ReLU's."""
+    """Memory of 150x256, as a multiple of ReLU's."""
 
     def cases(evidence: Evidence) -> Iterator[Case]:
         for group in RESIDUAL:

@@ -77,7 +77,7 @@ class Curve:
 
 
 def curve(result: CellResult) -> Curve | None:
-    """Of the seeds that completed an epoch; None if none did."""
+    """Loss curve over the seeds that completed an epoch; None if none did."""
     losses = [np.asarray(of["train_loss"], float) for of in result.history.values()]
     losses = [loss for loss in losses if loss.size]
     if not losses:
@@ -93,7 +93,7 @@ def curve(result: CellResult) -> Curve | None:
 
 
 def curves(results: Iterable[CellResult]) -> dict[Cell, Curve]:
-    """Of every cell that has one."""
+    """Loss curves of every cell that has one."""
     found = {result.cell: curve(result) for result in results}
     return {cell: own for cell, own in found.items() if own is not None}
 
@@ -197,7 +197,7 @@ _CONVERGENCE: Fields = {
 
 
 def _crossover(against: Against) -> str:
-    """As the paper prints it."""
+    """Print a crossover as the paper does."""
     epoch = NEVER if against.crossover is None else str(against.crossover)
     arrow = "↓" if against.change < 0 else "↑"
     return f"{epoch}/{against.epochs:g} ({arrow}{abs(against.change):.1f}%)"

@@ -75,7 +75,7 @@ class Row:
 
     @property
     def efficiency(self) -> float | None:
-        """In percent."""
+        """Parameters saved, in percent."""
         if self.best is None:
             return None
         return 100 * (1 - self.best.parameters / self.relu_parameters)
@@ -109,7 +109,7 @@ def _row(
     missing: int,
     smallest: int,
 ) -> Row:
-    """With so many DBN cells missing, of which the smallest has so many parameters."""
+    """Judge one architecture; ``missing`` DBN cells have at least ``smallest`` parameters."""
     values = [getattr(m, metric.name) for m in own if m.cell == relu]
     values = [value for value in values if value == value]  # an AUC may be NaN
     baseline = metric.best(values) if values else None

@@ -40,12 +40,12 @@ class Group:
 
     @property
     def name(self) -> str:
-        """For files and anchors."""
+        """Name for files and anchors."""
         return f"{self.dataset}-{self.kind}"
 
     @property
     def title(self) -> str:
-        """For people."""
+        """Display title."""
         return f"{self.dataset.upper()}, {self.kind}"
 
     def cells(self) -> list[Cell]:
@@ -97,7 +97,7 @@ def degrees(cells: Iterable[Cell]) -> list[int]:
 
 
 def activation_name(activation: str) -> str:
-    """For people.
+    """Name an activation for readers.
 
     >>> activation_name("bernstein:9"), activation_name("gelu")
     ('DBN n=9', 'GeLU')

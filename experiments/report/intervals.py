@@ -63,7 +63,7 @@ class Row:
 
 
 def interval(values: Iterable[float]) -> Interval:
-    """Of at least one number.
+    """Confidence interval of the mean of at least one number.
 
     >>> found = interval([1.0, 2.0, 3.0])
     >>> found.mean, round(found.half, 3), found.count

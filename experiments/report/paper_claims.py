@@ -12,22 +12,22 @@ from experiments.report.judging import Case, Judgement, Quantifier, judge
 
 
 def percent(value: float) -> str:
-    """Such as "99.3%"."""
+    """Print a percentage, such as "99.3%"."""
     return f"{value:.1f}%"
 
 
 def share(value: float) -> str:
-    """Of one, such as "26%"."""
+    """Print a share of one, such as "26%"."""
     return f"{value:.0%}" if value < float("inf") else "never"
 
 
 def times(value: float) -> str:
-    """Such as "1.5x"."""
+    """Print a ratio, such as "1.50x"."""
     return f"{value:.2f}x"
 
 
 def difference(value: float) -> str:
-    """With its sign."""
+    """Print a difference with its sign."""
     return f"{value:+.4f}"
 
 
@@ -55,7 +55,7 @@ class Claim:
     headline: bool = False
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """On these tables."""
+        """Judge the claim by these tables."""
         return judge(
             self.quantifier,
             list(self.cases(evidence)),

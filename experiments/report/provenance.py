@@ -56,7 +56,7 @@ def sources(results: Iterable[CellResult]) -> list[Source]:
 
 
 def rules_text(source: Source) -> str:
-    """In a line."""
+    """Describe the rules of training in a line."""
     rules = json.loads(source.rules)
     return ", ".join(f"{name.replace('_', ' ')} {rules[name]}" for name in _RULES)
 
@@ -136,7 +136,7 @@ class Coverage:
 
 
 def coverage(reading: Reading) -> list[Coverage]:
-    """Of every group of the paper's grid."""
+    """Cells of every group of the paper's grid, trained or not."""
     states = dict.fromkeys((cell.name for cell in paper()), NOT_TRAINED)
     for word in ("damaged", "running", "failed"):
         states |= {name: word for name, _ in getattr(reading, word)}

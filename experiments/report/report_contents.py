@@ -86,7 +86,7 @@ def _without(result: CellResult, seed: int) -> CellResult:
 
 
 def tables(ours: Evidence, paper: Evidence) -> list[Table]:
-    """In the order of the paper."""
+    """All tables in the order of the paper."""
     return [
         *(
             efficiency.view(group, METRICS[name], rows, paper.efficiency[group, name])
@@ -139,7 +139,7 @@ def _operations(trained: Sequence[Model]) -> dict[Cell, float]:
 
 
 def facts(results: Sequence[CellResult], evidence: Evidence) -> list[Fact]:
-    """Of a store with at least one cell."""
+    """The facts of a store with at least one cell."""
     trainings = sum(len(result.history) for result in results)
     total = len(paper())
     return [

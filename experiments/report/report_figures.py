@@ -23,7 +23,7 @@ BINS = 24
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """A figure: its file without suffix, words for people, and the SVG for the page."""
+    """A figure: its file without suffix, title and caption, and the SVG for the page."""
 
     name: str
     title: str

@@ -33,7 +33,7 @@ MEASURED = ("seconds", "epochs", "per_epoch")
 
 @dataclasses.dataclass(frozen=True)
 class Runtime:
-    """Of a cell.
+    """Time and epochs of a cell.
 
     Attributes:
       seconds: of a training, mean over the seeds.
@@ -126,7 +126,7 @@ def read_memory(path: Path) -> dict[str, int]:
 
 
 def runtime(result: CellResult) -> Runtime | None:
-    """Of one cell; None if no seed completed an epoch."""
+    """Runtime of one cell; None if no seed completed an epoch."""
     trained = models([result])
     if not trained:
         return None

@@ -82,7 +82,7 @@ def untrained(results: Iterable[CellResult]) -> list[tuple[Cell, int]]:
 
 
 def diverged(results: Iterable[CellResult]) -> list[tuple[Cell, int]]:
-    """Seeds that stopped because a loss or gradient was no number."""
+    """Seeds that stopped because a loss or gradient was not finite."""
     return [
         (result.cell, seed)
         for result in results
@@ -135,7 +135,7 @@ def event_flops(cell: Cell) -> int:
 
 
 def _activation_flops(cell: Cell) -> int:
-    """Of one neuron, forward and backward."""
+    """Operations of one neuron's activation, forward and backward."""
     if cell.degree is None:
         return _FIXED[cell.activation]
     return 7 * cell.degree + 16

@@ -31,17 +31,17 @@ class Change:
 
     @property
     def median(self) -> float:
-        """Over the seeds."""
+        """Median over the seeds."""
         return statistics.median(self.values.values())
 
     @property
     def spread(self) -> float:
-        """Over the seeds: highest minus lowest."""
+        """Highest minus lowest over the seeds."""
         return max(self.values.values()) - min(self.values.values())
 
     @property
     def change(self) -> float:
-        """Of the median, against the default."""
+        """Change of the median against the default."""
         return self.median - statistics.median(self.default.values())
 
     @property
@@ -86,7 +86,7 @@ class Compared:
       cell: the network.
       auc: the highest validation AUC.
       loss: the training loss of the last epoch.
-      diverged: how many seeds met a loss or gradient that is no number.
+      diverged: how many seeds produced a non-finite loss or gradient.
     """
 
     setting: Setting
@@ -97,7 +97,7 @@ class Compared:
 
     @property
     def network(self) -> str:
-        """Such as "15×16 n=9"."""
+        """Name of the network, such as "15×16 n=9"."""
         return f"{self.cell.depth}×{self.cell.width} n={self.cell.degree}"
 
 
@@ -143,27 +143,27 @@ class Summary:
 
     @classmethod
     def of(cls, own: Sequence[Compared], metric: str) -> "Summary":
-        """Of the networks of one setting."""
+        """Summarise the networks of one setting."""
         return cls(tuple(getattr(each, metric) for each in own))
 
     @property
     def median(self) -> float:
-        """Of the changes of the networks."""
+        """Median of the networks' changes."""
         return statistics.median(change.change for change in self.changes)
 
     @property
     def lowest(self) -> float:
-        """Of these changes."""
+        """Lowest of these changes."""
         return min(change.change for change in self.changes)
 
     @property
     def highest(self) -> float:
-        """Of these changes."""
+        """Highest of these changes."""
         return max(change.change for change in self.changes)
 
     @property
     def spread(self) -> float:
-        """Of the seeds of a network; the median over the networks."""
+        """Spread of the seeds of a network; the median over the networks."""
         return statistics.median(change.spread for change in self.changes)
 
     def count(self, verdict: str) -> int:

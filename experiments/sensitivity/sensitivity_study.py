@@ -133,7 +133,7 @@ class Study:
         return found
 
     def config(self, setting: Setting, cell: Cell) -> jb.train.TrainConfig:
-        """Of the training of a cell under a setting."""
+        """Options for training a cell under a setting."""
         network = dataclasses.replace(cell.network, **setting.network)
         return jb.train.TrainConfig(network, **self.training, **setting.training)
 

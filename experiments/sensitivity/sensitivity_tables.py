@@ -151,7 +151,7 @@ def _fields(metric: str) -> Fields:
 
 
 def signed(number: float) -> str:
-    """With a sign that is as wide as the plus, and four digits.
+    """Print four digits with a sign that is as wide as the plus.
 
     >>> signed(-0.00123), signed(0.5), signed(-1e-9)
     ('−0.0012', '+0.5000', '+0.0000')

@@ -9,7 +9,7 @@ from experiments.gpu.gpu_targets import Target
 
 
 class Memory(NamedTuple):
-    """Of one cell on one card.
+    """Memory of one cell on one card.
 
     Attributes:
       bytes: arguments, results and temporaries of an epoch of all seeds together.

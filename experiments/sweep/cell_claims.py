@@ -55,7 +55,7 @@ class Claim:
     """The right to train a cell, until it is released or this process ends."""
 
     def __init__(self, path: Path, descriptor: int):
-        """Of the file ``path``, which was just made and is open."""
+        """Hold the claim file ``path``, which was just made and is open."""
         self.path, self.number = path, _number(path)
         self._descriptor = descriptor
         self._released = threading.Event()

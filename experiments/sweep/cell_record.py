@@ -177,7 +177,7 @@ def _check_about(result: CellResult) -> None:
 
 
 def summary(result: CellResult) -> dict[str, Any]:
-    """Of each seed its best epoch and how it ended, as ``jb.train.Result.summary``."""
+    """Summarise each seed's best epoch and how it ended, as ``jb.train.Result.summary``."""
     found = {}
     for seed, columns in result.history.items():
         auc = np.asarray(columns["auc"], float)

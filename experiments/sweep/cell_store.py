@@ -221,7 +221,7 @@ def _rename(new: Path, place: Path) -> None:
 
 
 def _names(directory: Path) -> list[str]:
-    """Of the cells in a directory; what is being written has a name with a dot."""
+    """Names of the cells in a directory; what is being written has a name with a dot."""
     if not directory.is_dir():
         return []
     entries = (path for path in directory.iterdir() if path.is_dir())

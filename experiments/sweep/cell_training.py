@@ -53,7 +53,7 @@ class Outcome:
 
     Attributes:
       cell: which.
-      kind: ``"done"``; ``"nonfinite"``, done but some seed met what is no number;
+      kind: ``"done"``; ``"nonfinite"``, done but some seed produced a non-finite loss;
         ``"failed"``, with an error; ``"busy"``, another process has it; ``"stopped"``,
         by Ctrl-C.
       text: in a line.
@@ -125,7 +125,7 @@ def train(
 
 
 def outcome(result: CellResult, seconds: float | None = None) -> Outcome:
-    """Of a completed cell, trained now in so many seconds or found."""
+    """Outcome of a completed cell, trained now in ``seconds`` or found."""
     best = (
         f"{columns['auc'].max():.4f}" if len(columns["auc"]) else "--"
         for columns in result.history.values()

@@ -66,7 +66,7 @@ class Cell:
 
     @property
     def degree(self) -> int | None:
-        """Of the Bernstein polynomials; None for the other activations."""
+        """Degree of the Bernstein polynomials; None for the other activations."""
         _, _, degree = self.activation.partition(":")
         return int(degree) if degree else None
 

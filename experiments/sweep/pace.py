@@ -14,7 +14,7 @@ STEPS = 3  # in a measured epoch
 
 
 class Pace(NamedTuple):
-    """Of one cell.
+    """Pace of one cell.
 
     Attributes:
       step: seconds of a step of all seeds, its share of validation included.
@@ -27,7 +27,7 @@ class Pace(NamedTuple):
     measured: bool
 
     def seconds(self, config: jb.train.TrainConfig, events: int) -> float:
-        """For all epochs; early stopping may end sooner."""
+        """Seconds for all epochs; early stopping may end sooner."""
         rows = events * (1 - config.test_fraction)
         return (
             self.start + config.epochs * math.ceil(rows / config.batch_size) * self.step
@@ -38,12 +38,12 @@ class Stopwatch:
     """Measures cells until its time is up, and scales after that."""
 
     def __init__(self, seconds: float):
-        """Measure for so many seconds at most; the first cell in any case."""
+        """Measure for at most ``seconds``; the first cell in any case."""
         self._until = time.perf_counter() + seconds
         self._known: list[tuple[Cell, Pace]] = []
 
     def pace(self, cell: Cell, config: jb.train.TrainConfig) -> Pace:
-        """Of a cell; ask for cheap ones first."""
+        """Measure or scale the pace of a cell; ask for cheap ones first."""
         for known, pace in self._known:
             if _shape(known) == _shape(cell):
                 return pace
@@ -54,7 +54,7 @@ class Stopwatch:
         return pace
 
     def _scaled(self, cell: Cell, batch: int) -> Pace:
-        """From the dearest that was measured of the same activation, else of any."""
+        """Scale from the dearest measured cell of the same activation, else of any."""
         same = [k for k in self._known if k[0].activation == cell.activation]
         known, pace = max(same or self._known, key=lambda k: _step_cost(k[0], batch))
         factor = _step_cost(cell, batch) / _step_cost(known, batch)

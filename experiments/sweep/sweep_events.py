@@ -37,7 +37,7 @@ def load(
       source: ``"collider"``: simulated; ``"published"``: as ``jb.data.load("higgs")``
         finds or downloads them; or the path of a directory that holds ``HIGGS.csv.gz``
         and ``SUSY.csv.gz``, or of a file.
-      rows: keep or simulate so many.
+      rows: number of events to keep or simulate.
       download: whether they may be downloaded if they are nowhere to be found.
 
     Raises:

@@ -60,7 +60,7 @@ def run(jobs: Sequence[Job], progress: Progress, *, at_once: int) -> list[Outcom
 
 
 def default_at_once(on_processor: int) -> int:
-    """How many cells at a time: so many on processors, else one for each device."""
+    """Number of cells at a time: ``on_processor`` on CPUs, else one for each device."""
     devices = jax.local_devices()
     if devices[0].platform == "cpu":
         return max(1, min(on_processor, os.cpu_count() or 1))

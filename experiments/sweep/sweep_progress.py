@@ -18,7 +18,7 @@ class Progress:
     def __init__(
         self, costs: Mapping[Cell, float], epochs: int, *, live: bool, title: str = ""
     ):
-        """Of cells with these relative costs; ``live``: as bars."""
+        """Follow cells with these relative costs; ``live`` draws bars."""
         self._title = title
         self._costs, self._epochs = dict(costs), epochs
         self._open = dict(costs)
@@ -55,14 +55,14 @@ class Progress:
         self._show()
 
     def running(self, cells: int) -> None:
-        """So many are being trained, by processes that tell no more."""
+        """Show how many cells other processes train, which tell no more."""
         if self._bars:
             with self._lock:
                 self._elsewhere = cells
                 self._show()
 
     def epoch(self, cell: Cell, epochs: int, auc: float) -> None:
-        """A cell has so many epochs."""
+        """Note how many epochs a cell has trained."""
         if self._bars:
             with self._lock:
                 self._bars.running(cell.name, epochs, self._epochs, auc)
@@ -108,7 +108,7 @@ class Progress:
 
 
 class _Bars:
-    """On stderr, with rich; gone when the sweep is."""
+    """Bars on stderr, drawn by rich and removed when the sweep ends."""
 
     def __init__(self, cells: int):
         from rich import progress
@@ -151,12 +151,12 @@ class _Bars:
 
 
 def wanted(live: bool | None) -> bool:
-    """As told, or if somebody is watching."""
+    """Return the explicit choice, else whether stderr is a terminal."""
     return sys.stderr.isatty() if live is None else live
 
 
 def duration(seconds: float) -> str:
-    """In words.
+    """Print a duration in words.
 
     >>> [duration(s) for s in (5, 200, 7300)]
     ['5 s', '3 min', '2.0 h']

@@ -137,6 +137,6 @@ def _outcome(ray, reference, job: Job) -> Outcome:
 
 
 def _task(job: Job, events: Any, programs: Path | None) -> Outcome:
-    """In a worker."""
+    """Train a cell in a worker."""
     with compiled_programs.kept(programs):
         return train(replace(job, events=events), stop=threading.Event())

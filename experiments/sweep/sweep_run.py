@@ -74,7 +74,7 @@ class Sweep:
 
     @functools.cached_property
     def cells(self) -> list[Cell]:
-        """In the order in which they are trained."""
+        """Cells in the order in which they are trained."""
         config = jb.train.TrainConfig(_ANY, **self.options)
         size = {"batch": config.batch_size, "epochs": config.epochs}
         preset = PRESETS[self.preset]
@@ -85,11 +85,11 @@ class Sweep:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Of the training, but for the network."""
+        """Options of the training, except the network."""
         return {**PRESETS[self.preset].training, **self.training}
 
     def config(self, cell: Cell) -> jb.train.TrainConfig:
-        """Of the training of a cell."""
+        """Options for training a cell."""
         return jb.train.TrainConfig(cell.network, **self.options)
 
     @property

@@ -101,7 +101,7 @@ def chebyshev_network(depth: int, degree: int) -> Network:
 
 
 def chebyshev_coefficients(degree: int) -> list[Fraction]:
-    """Of ``T_n`` in Bernstein form: ``(-1)^(n-k) C(2n, 2k) / C(n, k)``."""
+    """Coefficients of ``T_n`` in Bernstein form: ``(-1)^(n-k) C(2n, 2k) / C(n, k)``."""
     return [
         Fraction(
             (-1) ** (degree - k) * math.comb(2 * degree, 2 * k), math.comb(degree, k)

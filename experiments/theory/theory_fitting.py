@@ -40,7 +40,7 @@ TARGETS = (
 
 
 def grid(points: int) -> np.ndarray:
-    """About so many points, a third of them crowded around 0, where the root bends."""
+    """About ``points`` points, a third of them crowded around 0, where the root bends."""
     third = points // 3 | 1  # odd: 0 is one of them
     crowded = np.linspace(-1, 1, third) ** 3
     return np.unique(np.concatenate([np.linspace(-1, 1, points - third), crowded]))

@@ -132,7 +132,7 @@ def _trained(effort: Effort, kind, fitted: theory_fitting.Fitted, k: int) -> Tra
 
 
 def network_name(degree: int | None) -> str:
-    """As tables and texts have it."""
+    """Name of a network in tables and texts."""
     return "ReLU" if degree is None else f"DBN n={degree}"
 
 
@@ -148,5 +148,5 @@ def limited(row: Row) -> str:
 
 
 def as_record(row: Row) -> dict[str, Any]:
-    """For a file."""
+    """Convert to a record for a file."""
     return {**dataclasses.asdict(row), "limited": limited(row)}

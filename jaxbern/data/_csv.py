@@ -64,7 +64,7 @@ def _in_turns(
     take: Callable[[threading.Event, threading.Event], _Block | None],
     ahead: int,
 ) -> Iterator[_Block | None]:
-    """Results of calls, so many of them under way; each is given its turn and the next."""
+    """Yield results of calls in order while a fixed number of later calls is under way."""
     pending, turn = collections.deque(), threading.Event()
     turn.set()
     while True:

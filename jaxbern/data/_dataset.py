@@ -84,7 +84,7 @@ class Fingerprint:
     """
 
     def __init__(self, columns: tuple[str, ...]):
-        """Of no rows yet."""
+        """Start an empty fingerprint."""
         self._columns = columns
         self._x, self._y = hashlib.sha256(), hashlib.sha256()
 

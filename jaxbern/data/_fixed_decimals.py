@@ -35,7 +35,7 @@ class Parser:
     """
 
     def __init__(self, fields: int, size: int):
-        """For lines of so many numbers, in blocks of up to ``size`` characters."""
+        """Prepare for lines of ``fields`` numbers, in blocks of up to ``size`` characters."""
         self._fields = fields
         self._line = np.frombuffer(_NUMBER * fields, np.uint8).copy()
         self._line[-1] = ord("\n")

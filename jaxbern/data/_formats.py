@@ -98,7 +98,7 @@ def fill(text: Text, view: memoryview) -> int:
 
 
 def recognise(path: Path, fields: int, wanted: Published | None) -> Published:
-    """The published set with so many numbers per row; an error if it is not the wanted."""
+    """Find the published set by its numbers per row; raise if it is not the wanted one."""
     found = next((p for p in SETS.values() if p.fields == fields), None)
     if found is not None and wanted in (None, found):
         return found

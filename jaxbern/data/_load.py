@@ -71,7 +71,7 @@ def higgs(
 
     Args:
       path: a file, or a directory that holds one.
-      rows: keep only so many events from the beginning.
+      rows: number of events to keep, from the beginning.
       download: whether the set may be downloaded.
 
     Raises:

@@ -134,7 +134,7 @@ def _why_no_gpu() -> str:
 
 
 def _choices() -> Iterator[Finding]:
-    """For the usual call, and for others where it differs."""
+    """Say which backend runs the usual call, and others where it differs."""
     said = set()
     for dtype, degree in (("float32", 9), ("float64", 9), ("float32", 70)):
         name = f"{dtype}, degree {degree}"

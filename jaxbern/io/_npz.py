@@ -63,7 +63,7 @@ def _opened(path: Path) -> Iterator[np.lib.npyio.NpzFile]:
 
 
 def _check_size(content: np.lib.npyio.NpzFile, name: str, limit: int) -> None:
-    """Before a member is unpacked: a small file can hold gigabytes of zeros."""
+    """Check sizes before a member is unpacked: a small file can hold gigabytes of zeros."""
     size = _archive(content).getinfo(f"{name}.npy").file_size
     if size > limit:
         raise ValueError(f"{name} has {size:,} bytes, more than the {limit:,} expected")

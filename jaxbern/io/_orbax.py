@@ -76,7 +76,7 @@ def _check_replaceable(path: Path) -> None:
         others = set(others) - {_SUMS, *_sums(path)}
     if others:
         raise ValueError(
-            f"cannot save to {path}: it holds what is no checkpoint of jaxbern, such as "
+            f"cannot save to {path}: it holds files that are not a jaxbern checkpoint, such as "
             f"{min(others)}; choose another path, or one that ends in .npz"
         )
 

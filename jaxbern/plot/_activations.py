@@ -139,7 +139,7 @@ def curve(
 
 
 def spread(count: int, most: int) -> list[int]:
-    """At most so many of ``range(count)``, the first and the last among them.
+    """Choose at most ``most`` of ``range(count)``, the first and the last among them.
 
     >>> spread(4, 6), spread(150, 4)
     ([0, 1, 2, 3], [0, 50, 99, 149])

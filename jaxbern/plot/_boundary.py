@@ -135,5 +135,5 @@ def _points(ax, points, labels, predicted) -> None:
 
 
 def colour_of(label: int) -> str:
-    """Of a class, in every picture."""
+    """Return the colour of a class, the same in every picture."""
     return _canvas.CLASSES[label % len(_canvas.CLASSES)]

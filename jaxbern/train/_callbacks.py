@@ -22,16 +22,16 @@ class Callback:
     """
 
     def start(self, config: TrainConfig, past: Sequence[Record]) -> None:
-        """Before the first epoch; ``past`` has the records of a resumed training."""
+        """Called before the first epoch; ``past`` has the records of a resumed training."""
 
     def epoch(self, records: Sequence[Record]) -> None:
-        """After each epoch, one record for each seed that trained through it."""
+        """Called after each epoch with one record for each seed that trained through it."""
 
     def end(self, result: Result) -> None:
-        """After the last epoch; not if the training is interrupted."""
+        """Called after the last epoch; not if the training is interrupted."""
 
     def close(self) -> None:
-        """At the very end, whatever happened, if ``start`` was called."""
+        """Called at the very end, whatever happened, if ``start`` was called."""
 
 
 class JsonLines(Callback):
@@ -107,7 +107,7 @@ class WandB(Callback):
 
 
 class ProgressBar(Callback):
-    """On stderr; gone when the training is."""
+    """Show a progress bar on stderr; it is removed when the training ends."""
 
     def __init__(self) -> None:
         """Nothing is shown before the training starts."""
@@ -155,7 +155,7 @@ class ProgressBar(Callback):
 
 
 def bar_wanted(progress: bool | None) -> bool:
-    """As told, or if somebody is watching."""
+    """Return the explicit choice, else whether stderr is a terminal."""
     return sys.stderr.isatty() if progress is None else progress
 
 

@@ -205,7 +205,7 @@ def _name(path) -> str:
 
 
 def _checksum(about: Mapping[str, Any]) -> str:
-    """Of all entries but the checksum itself."""
+    """Hash all entries except the checksum itself."""
     entries = {name: value for name, value in about.items() if name != "checksum"}
     return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
 

@@ -129,7 +129,7 @@ class TrainConfig:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: numbers, strings, lists and dictionaries."""
+        """Convert to numbers, strings, lists and dictionaries, as JSON holds them."""
         options = {**dataclasses.asdict(self), "seeds": list(self.seeds)}
         options["network"] = self.network.to_dict()
         # Options that did not exist when older trainings were written.

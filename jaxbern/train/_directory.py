@@ -37,7 +37,7 @@ class Nowhere:
         """Nothing."""
 
     def how_to_resume(self, epochs: int) -> str:
-        """Not at all."""
+        """Explain that the run cannot be resumed."""
         return f"{epochs} epochs are lost; with a directory they would not be"
 
 

@@ -120,7 +120,7 @@ class Streamed:
     """Trains from rows on the host."""
 
     def __init__(self, data: Data, *, rules: Rules, mesh: Mesh, device_bytes: int):
-        """At most ``device_bytes`` of rows are on a device, unless two batches are more."""
+        """Keep ``device_bytes`` of rows on a device at most, or two batches if more."""
         self._x, self._y = np.asanyarray(data.x), np.asanyarray(data.y)
         self._split, self.keys = data.split, data.keys
         self._mesh, self._options = mesh, {"rules": rules, "mesh": mesh}

@@ -124,7 +124,7 @@ def over_seeds(of_one: Callable, rules: Rules) -> Callable:
 
 
 def mesh_for(batch_size: int, devices: Sequence[jax.Device] | None) -> Mesh:
-    """Over these devices, or all there are, on all hosts."""
+    """Make a mesh over these devices, or over all devices of all hosts."""
     found = jax.devices() if devices is None else list(devices)
     if not found:
         raise ValueError("devices must be at least one, got none; leave it out for all")
@@ -143,7 +143,7 @@ def everywhere(mesh: Mesh, tree: Any) -> Any:
 
 
 def keep_everywhere(mesh: Mesh, tree: Any) -> Any:
-    """Inside a program: the arrays stay whole on each device."""
+    """Constrain arrays, inside a program, to be whole on each device."""
     if mesh.size == 1:
         return tree
     whole = NamedSharding(mesh, PartitionSpec())
@@ -151,7 +151,7 @@ def keep_everywhere(mesh: Mesh, tree: Any) -> Any:
 
 
 def divide(mesh: Mesh, rows: Any) -> Any:
-    """Inside a program: the leading axis of arrays is divided between the devices.
+    """Constrain arrays, inside a program, to be divided along their leading axis.
 
     The compiler then divides all that is computed row by row, and sums over rows, such
     as the statistics of BatchNorm and the gradients, are summed over the devices too.

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Interrupts:
-    """Inside ``with``, the first Ctrl-C only sets ``pending``; the second acts at once.
+    """Defer Ctrl-C inside ``with``: the first sets ``pending``, the second acts at once.
 
     Nothing changes where a signal is ignored, as in the background of a shell, nor outside
     the main thread, where Python allows no handlers.

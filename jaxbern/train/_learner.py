@@ -139,7 +139,7 @@ def init(
 
 
 def begin(state: State) -> tuple[State, Running]:
-    """Before the first step of an epoch."""
+    """Start the counters of an epoch."""
     last = state.stopping.last_loss
     zero = jnp.int32(0)
     active = state.stopping.running
@@ -207,7 +207,7 @@ def end(
     *,
     epoch: jax.Array,
 ) -> tuple[State, Metrics]:
-    """After the last step of an epoch: learning rate, early stopping, best network."""
+    """End an epoch: update the learning rate, early stopping and the best network."""
     auc = metrics.auc(scores.margins, labels)
     completed = running.active
     learning_rate = optim.learning_rate(state.optimizer)
@@ -254,7 +254,7 @@ def margins(logits: jax.Array) -> jax.Array:
 
 
 def cross_entropy(margins: jax.Array, y: jax.Array) -> jax.Array:
-    """Of two logits, for each row: ``-log softmax(logits)[y]``, from their difference.
+    """Compute ``-log softmax(logits)[y]`` of two logits from their difference, row by row.
 
     Equal to picking one of two log probabilities, whose gradient would be a scatter.
     """

@@ -29,7 +29,7 @@ class History:
 
     @classmethod
     def empty(cls, seeds: tuple[int, ...]) -> "History":
-        """Before the first epoch."""
+        """Start an empty history."""
         return cls({seed: {name: [] for name in COLUMNS} for seed in seeds})
 
     def append(self, metrics: Metrics, seconds: float) -> list[Record]:
@@ -59,14 +59,14 @@ class History:
         )  # stable: seeds keep order
 
     def arrays(self) -> dict[int, dict[str, np.ndarray]]:
-        """For each seed, each column over the epochs that it trained."""
+        """Return each column of each seed as an array over the epochs that it trained."""
         return {
             seed: {name: np.array(numbers) for name, numbers in columns.items()}
             for seed, columns in self.columns.items()
         }
 
     def to_json(self) -> dict[str, dict[str, list[float]]]:
-        """For ``json``, whose keys are strings.
+        """Convert for ``json``, whose keys are strings.
 
         Copies: a checkpoint is written while the next epoch is already appended.
         """
@@ -95,7 +95,7 @@ class Stop:
 
     Attributes:
       reason: ``"finished"`` (all epochs), ``"early"`` (no improvement), or ``"nonfinite"``
-        (a loss or gradient that is no number: the network is that before it).
+        (the loss or a gradient was not finite: the network is the one before that step).
       epoch: the last it was in, from 0.
       step: of that epoch, from 0, in which the loss or a gradient was not finite.
       last_loss: the last finite loss of a batch.
@@ -157,7 +157,7 @@ class Result:
         return _model(self.config.network, network)
 
     def summary(self) -> dict[str, Any]:
-        """For each seed its best epoch and how it ended; for JSON."""
+        """Summarise each seed for JSON: its best epoch and how it ended."""
         return {
             str(seed): {
                 "best_auc": self._best_auc(seed),
@@ -199,7 +199,7 @@ def _model(config: NetworkConfig, network: Network) -> MLP:
 
 
 def stops(config: TrainConfig, stopping: Stopping) -> dict[int, Stop]:
-    """Of each seed, after the last epoch."""
+    """Say for each seed why it stopped, after the last epoch."""
     names: dict[int, Literal["finished", "early", "nonfinite"]] = {
         _stopping.RUNNING: "finished",
         _stopping.EARLY: "early",

@@ -27,7 +27,7 @@ class Stopping(NamedTuple):
 
 
 def start() -> Stopping:
-    """Before the first epoch; every array is its own buffer."""
+    """Start before the first epoch; every array is its own buffer."""
 
     def integer(value):
         return jnp.full((), value, jnp.int32)
@@ -60,7 +60,7 @@ def after(
     patience: int,
     improvement: float,
 ) -> Stopping:
-    """After an epoch, which the seed ``completed`` or not; of a stopped seed, no change.
+    """Update after an epoch that the seed ``completed`` or not; a stopped seed stays as it is.
 
     A NaN is no improvement.
     """

@@ -20,7 +20,7 @@ class FourVector:
 
     @classmethod
     def massless(cls, pt: np.ndarray, eta: np.ndarray, phi: np.ndarray) -> "FourVector":
-        """From what a detector measures: transverse momentum, pseudorapidity, azimuth."""
+        """Make momenta from transverse momentum, pseudorapidity and azimuth, as measured."""
         z = pt * np.sinh(eta)
         return cls(np.hypot(pt, z), pt * np.cos(phi), pt * np.sin(phi), z)
 
