@@ -72,36 +72,50 @@ def task(
     launch: config.Launch | None = None,
     *,
     with_interval: bool = False,
+    tile: config.Tile = None,
 ) -> Task:
     """The task for coefficients of ``shape``, with the launch chosen for it or another."""
     sizes, degree, centred = layout.sizes, shape[0] - 1, len(interval) == 3
     if kernel in (FORWARD, SKIP):
         ends = False
-        chosen = launch or config.forward(sizes, degree, addend=kernel == SKIP)
+        chosen = launch or config.forward(
+            sizes, degree, addend=kernel == SKIP, tile=tile
+        )
     else:
         ends = with_interval or outside == LINEAR
-        chosen = launch or config.gradient(sizes, degree, ends=ends)
+        chosen = launch or config.gradient(sizes, degree, ends=ends, tile=tile)
     return Task(kernel, degree, sizes, outside, centred, ends, chosen)
 
 
 @dataclass(frozen=True)
 class Packed:
-    """The functions of a backend, from ``run(task, arrays)``."""
+    """The functions of a backend, from ``run(task, arrays)``.
+
+    ``plan`` maps shapes to ``[S, B, W]``; ``tile`` is the only one that the kernels know, if
+    they cannot take any.
+    """
 
     run: Callable[[Task, Sequence[jax.Array]], Sequence[jax.Array]]
+    plan: Callable[..., Layout] = plan
+    tile: config.Tile = None
 
     def backend(self, name: str, obstacle: Callable) -> Backend:
         """These functions as a backend."""
-        return Backend(name, self.evaluate, self.vjp, self.moments, obstacle=obstacle)
+        functions = self.evaluate, self.vjp, self.moments
+        return Backend(name, *functions, obstacle=obstacle, packed=self)
+
+    def task(self, *args, **options) -> Task:
+        """:func:`task`, with the tile of these kernels."""
+        return task(*args, tile=self.tile, **options)
 
     def evaluate(self, x, coeffs, interval, addend=None, *, outside, launch=None):
         """As :func:`jaxbern.kernels.xla.xla_backend.evaluate`, in one pass over ``x``."""
-        layout = plan(x.shape, coeffs.shape, interval.shape)
+        layout = self.plan(x.shape, coeffs.shape, interval.shape)
         arrays = [layout.pack(x), *map(layout.pack_parameters, (coeffs, interval))]
         if addend is not None:
             arrays.append(layout.pack(addend))
         kernel = FORWARD if addend is None else SKIP
-        what = task(kernel, layout, coeffs.shape, interval, outside, launch)
+        what = self.task(kernel, layout, coeffs.shape, interval, outside, launch)
         [y] = self.run(what, arrays)
         return layout.unpack(y)
 
@@ -109,10 +123,10 @@ class Packed:
         self, x, coeffs, interval, dy, *, outside, with_interval=False, launch=None
     ):
         """As :func:`jaxbern.kernels.xla.xla_backend.vjp`, in one pass over both arrays."""
-        layout = plan(x.shape, coeffs.shape, interval.shape)
+        layout = self.plan(x.shape, coeffs.shape, interval.shape)
         arrays = [layout.pack(x), *map(layout.pack_parameters, (coeffs, interval))]
         args = layout, coeffs.shape, interval, outside, launch
-        what = task(GRADIENT, *args, with_interval=with_interval)
+        what = self.task(GRADIENT, *args, with_interval=with_interval)
         dx, sums = self.run(what, [*arrays, layout.pack(dy)])
         given = coeffs if with_interval else None
         args = weighed(what, sums, layout), coeffs.shape, interval, outside, given
@@ -122,8 +136,8 @@ class Packed:
 
     def moments(self, x, interval, dy, *, outside, shape, launch=None):
         """As :func:`jaxbern.kernels.xla.xla_backend.moments`: without ``dx``."""
-        layout = plan(x.shape, shape, interval.shape)
-        what = task(MOMENTS, layout, shape, interval, outside, launch)
+        layout = self.plan(x.shape, shape, interval.shape)
+        what = self.task(MOMENTS, layout, shape, interval, outside, launch)
         arrays = layout.pack(x), layout.pack_parameters(interval), layout.pack(dy)
         [sums] = self.run(what, arrays)
         sums = weighed(what, sums, layout)
@@ -141,3 +155,20 @@ def weighed(what: Task, sums: jax.Array, layout: Layout) -> jax.Array:
     weights = np.concatenate([weights, ends]).astype(np.float32)
     sums = jnp.sum(sums * algebra.along_leading(weights, sums.ndim), axis=2)
     return layout.unpack_sums(sums)
+
+
+def result(x: jax.Array, shape: tuple[int, ...], dtype) -> jax.ShapeDtypeStruct:
+    """What a kernel returns: inside ``shard_map`` it varies over the mesh as ``x`` does."""
+    kind = jax.typeof(x)
+    # How JAX calls that, from the newest name to the oldest.
+    name = next((n for n in ("manual_axis_type", "vma") if hasattr(kind, n)), None)
+    varying = {} if name is None else {name: getattr(kind, name)}
+    return jax.ShapeDtypeStruct(shape, dtype, **varying)
+
+
+def outputs(what: Task, x: jax.Array) -> list[jax.ShapeDtypeStruct]:
+    """What the task's kernel writes, in its order."""
+    groups, _, columns = what.sizes
+    like_x = result(x, what.sizes, x.dtype)
+    sums = result(x, (what.sums, groups, what.row_blocks, columns), jnp.float32)
+    return {GRADIENT: [like_x, sums], MOMENTS: [sums]}.get(what.kernel, [like_x])

@@ -9,7 +9,7 @@ from experiments.core.options import parser as new_parser
 from experiments.core.progress import progress
 from experiments.gpu import gpu_targets, toolchain
 
-IMPLEMENTATIONS = ("xla", "pallas", "triton")
+IMPLEMENTATIONS = ("xla", "pallas", "mosaic", "triton")
 
 _DESCRIPTION = """\
 Compile the Bernstein activation for named GPUs, on any Linux machine, and print for
@@ -51,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument(
         "--implementation",
         type=words_of(IMPLEMENTATIONS),
-        help="of xla,pallas,triton; one that is named must work (all that work here)",
+        help="of xla,pallas,mosaic,triton; one that is named must work (all that work here)",
     )
     result.add_argument(
         "--layers",
