@@ -17,6 +17,7 @@ at 933 GB/s and about 0.5 us an A30 needs 8 KiB per SM, at 3.35 TB/s an H100 16 
 """
 
 import functools
+import os
 
 import jax
 
@@ -103,6 +104,25 @@ def _tuned(
 def tuned_name(kernel: str, tile: Tile) -> str:
     """The name in the file of tuned launches: kernels with another tile have their own."""
     return f"{kernel} in {tile[0]}x{tile[1]}" if tile else kernel
+
+
+def fma_lanes() -> int:
+    """Lanes of the multiply-add pipe of the GPU that is compiled for.
+
+    That is the one at hand, or the one whose compute capability ``JAXBERN_CAPABILITY`` gives
+    when a program is compiled for another machine. An A30 or A100 (8.0) has half as many
+    as all others since.
+    """
+    capability = os.environ.get("JAXBERN_CAPABILITY") or _capability()
+    return 64 if capability == "8.0" else 128
+
+
+@functools.cache
+def _capability() -> str | None:
+    try:
+        return jax.devices("cuda")[0].compute_capability
+    except RuntimeError:
+        return None
 
 
 @functools.cache

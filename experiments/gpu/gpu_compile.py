@@ -208,6 +208,9 @@ def _as_if_on(target: Target):
     Those of JAX >= 0.11 ask the abstract mesh; jax-triton asks the driver.
     """
     with contextlib.ExitStack() as stack:
+        # The kernels are written for the pipes of the GPU.
+        capability = {"JAXBERN_CAPABILITY": f"{target.major}.{target.minor}"}
+        stack.enter_context(mosaic_dump.environment(**capability))
         if jax.__version_info__ >= (0, 11):
             from jax.sharding import AbstractDevice, use_abstract_mesh
 

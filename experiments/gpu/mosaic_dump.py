@@ -32,14 +32,15 @@ def into(folder: Path) -> Iterator[None]:
     folder.mkdir()
     path = os.pathsep.join([_own_ptxas().name, os.environ.get("PATH", "")])
     with (
-        _environment(PATH=path, **{_VARIABLE: str(folder)}),
+        environment(PATH=path, **{_VARIABLE: str(folder)}),
         toolchain.no_driver_expected(),
     ):
         yield
 
 
 @contextlib.contextmanager
-def _environment(**values: str) -> Iterator[None]:
+def environment(**values: str) -> Iterator[None]:
+    """Set environment variables, and restore them."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

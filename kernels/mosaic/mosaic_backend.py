@@ -32,7 +32,7 @@ def _obstacle(platform: str, dtype, degree: int) -> str | None:
 
 def _packed(interpret: bool) -> Packed:
     run = functools.partial(_run, interpret=interpret)
-    return Packed(run, plan=plan, tile=(4, COLUMNS))
+    return Packed(run, plan=plan, tile=(4, COLUMNS), ratio=True)
 
 
 BACKEND = _packed(interpret=False).backend("mosaic", _obstacle)

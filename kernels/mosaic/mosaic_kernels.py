@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from jaxbern.kernels.element import Arithmetic, Place, Slope, Value
+from jaxbern.kernels.element import Arithmetic, Slope, Value
 from jaxbern.kernels.mosaic.mosaic_tile import TILE, Strip, call, spread
 from jaxbern.kernels.packed import FORWARD, GRADIENT, SKIP, Task, outputs
 
@@ -28,6 +28,13 @@ def run(
     return call(kernel, task, outputs(task, arrays[0]), arrays, interpret)
 
 
+class _Compiled(Arithmetic):
+    def quick_reciprocal(self, x: jax.Array) -> jax.Array:
+        """By the instruction for the root: a division would be twenty."""
+        root = jax.lax.rsqrt(x)
+        return root * root
+
+
 def _evaluate(
     x_ref,  # [S, B, W]
     coeffs_ref,  # [n+1, S or 1, W or 1]
@@ -40,15 +47,16 @@ def _evaluate(
     inputs = (x_ref, *addend_ref)
     strip = Strip.here(task, interpret)
     memory = strip.memory
-    place = Place.of(task.degree, strip.parameters(interval_ref), Arithmetic())
-    value = Value.of(place, strip.parameters(coeffs_ref), task.linear)
+    interval, raw = map(strip.parameters, (interval_ref, coeffs_ref))
+    value = Value.of(task, interval, raw, _Compiled())
     in_tile = jax.tree.map(spread, value)
 
-    def tiles(rows, carry):
+    def tiles(row, count, carry):
         # All loads first: that many are in flight at once.
-        loaded = [[memory.load(strip.tile(ref, row)) for ref in inputs] for row in rows]
-        for row, args in zip(rows, loaded, strict=True):
-            memory.store(strip.tile(y_ref, row), in_tile(*args))
+        loaded = [map(memory.load, strip.tiles(ref, row, count)) for ref in inputs]
+        loaded = list(zip(*loaded, strict=True))
+        for target, args in zip(strip.tiles(y_ref, row, count), loaded, strict=True):
+            memory.store(target, in_tile(*args))
         return carry
 
     def single(row, carry):
@@ -71,17 +79,17 @@ def _differentiate(
     inputs = (x_ref, dy_ref)
     strip = Strip.here(task, interpret)
     memory = strip.memory
-    place = Place.of(task.degree, strip.parameters(interval_ref), Arithmetic())
     raw = [c for ref in coeffs_ref for c in strip.parameters(ref)]
-    slope = Slope.of(task.degree, place, raw, task.linear, task.ends)
+    slope = Slope.of(task, strip.parameters(interval_ref), raw, _Compiled())
     in_tile = jax.tree.map(spread, slope)
 
-    def tiles(rows, sums):
-        loaded = [[memory.load(strip.tile(ref, row)) for ref in inputs] for row in rows]
-        for row, args in zip(rows, loaded, strict=True):
-            dx, sums = in_tile(*args, sums)
-            if dx is not None:
-                memory.store(strip.tile(dx_ref[0], row), dx)
+    def tiles(row, count, sums):
+        loaded = [map(memory.load, strip.tiles(ref, row, count)) for ref in inputs]
+        targets = [strip.tiles(ref, row, count) for ref in dx_ref]
+        for i, (x, dy) in enumerate(list(zip(*loaded, strict=True))):
+            dx, sums = in_tile(x, dy, sums)
+            for target in targets:
+                memory.store(target[i], dx)
         return tuple(sums)
 
     def single(row, sums):
@@ -89,10 +97,10 @@ def _differentiate(
         def once(value):
             return jnp.where(memory.first_row(), spread(value), 0.0)
 
-        args = [memory.load(strip.row(ref, row)) for ref in inputs]
-        dx, sums = slope(*args, sums, spread, once)
-        if dx is not None:
-            memory.store(strip.row(dx_ref[0], row), dx)
+        x, dy = (memory.load(strip.row(ref, row)) for ref in inputs)
+        dx, sums = slope(x, dy, sums, spread, once)
+        for target in dx_ref:
+            memory.store(strip.row(target, row), dx)
         return tuple(sums)
 
     zero = memory.zeros()

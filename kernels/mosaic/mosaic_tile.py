@@ -117,27 +117,31 @@ class Strip:
         """One row ``[32]`` of ``ref``."""
         return ref.at[self.group, row, pl.ds(self.column, COLUMNS)]
 
-    def tile(self, ref, row: jax.Array):
-        """A tile of ``ref`` that begins with ``row``."""
-        return ref.at[self.group, pl.ds(row, ROWS), pl.ds(self.column, COLUMNS)]
+    def tiles(self, ref, row: jax.Array, count: int) -> list:
+        """``count`` tiles of ``ref``, one below the other, from ``row`` on.
+
+        Cut from one slice, they are a constant away from its address.
+        """
+        rows = pl.ds(row, count * ROWS)
+        together = ref.at[self.group, rows, pl.ds(self.column, COLUMNS)]
+        return [together.at[pl.ds(i * ROWS, ROWS)] for i in range(count)]
 
     def walk(
         self,
-        tiles: Callable[[Sequence[jax.Array], Sequence], Sequence],
+        tiles: Callable[[jax.Array, int, Sequence], Sequence],
         single: Callable[[jax.Array, Sequence], Sequence],
         carry: Sequence = (),
     ) -> Sequence:
-        """Run ``tiles(first rows, carry)``, then ``single(row, carry)`` for what is left.
+        """Run ``tiles(row, count, carry)``, then ``single(row, carry)`` for what is left.
 
-        The first is given as many tiles as are to be in flight together.
+        The count is how many tiles from that row on are to be in flight together.
         """
         launch, batch = self.task.launch, self.task.sizes[1]
         first = self.block * launch.rows_per_program
         together = ROWS * launch.unroll
 
         def several(i, carry):
-            row = first + i * together
-            return tiles([row + j * ROWS for j in range(launch.unroll)], carry)
+            return tiles(first + i * together, launch.unroll, carry)
 
         if batch % launch.rows_per_program == 0:
             return _loop(launch.steps, several, carry)
@@ -150,7 +154,7 @@ class Strip:
             carry = lax.fori_loop(
                 0,
                 lax.div(rest, ROWS),
-                lambda i, carry: tiles([row + i * ROWS], carry),
+                lambda i, carry: tiles(row + i * ROWS, 1, carry),
                 carry,
             )
         if batch % ROWS:

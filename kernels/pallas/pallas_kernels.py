@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from jaxbern.kernels.element import Arithmetic, Place, Slope, Value
+from jaxbern.kernels.element import Arithmetic, Slope, Value
 from jaxbern.kernels.packed import FORWARD, GRADIENT, SKIP, Task, outputs
 from jaxbern.kernels.pallas.pallas_tile import Assembly, Strip, call
 
@@ -38,8 +38,9 @@ def _evaluate(
 ):
     *addend_ref, y_ref = refs
     strip = Strip.here(task, interpret)
-    place = _place(task, strip, interval_ref)
-    value = Value.of(place, strip.parameters(coeffs_ref), task.linear)
+    arithmetic = Arithmetic() if interpret else Assembly()
+    interval, raw = map(strip.parameters, (interval_ref, coeffs_ref))
+    value = Value.of(task, interval, raw, arithmetic)
 
     def step(i, carry):
         # All loads first: that many are in flight at once.
@@ -64,9 +65,9 @@ def _differentiate(
     *coeffs_ref, interval_ref, dy_ref = refs[:-results]
     *dx_ref, sums_ref = refs[-results:]
     strip = Strip.here(task, interpret)
+    arithmetic = Arithmetic() if interpret else Assembly()
     raw = [c for ref in coeffs_ref for c in strip.parameters(ref)]
-    place = _place(task, strip, interval_ref)
-    slope = Slope.of(task.degree, place, raw, task.linear, task.ends)
+    slope = Slope.of(task, strip.parameters(interval_ref), raw, arithmetic)
 
     def step(i, sums):
         loaded = [
@@ -80,8 +81,3 @@ def _differentiate(
 
     zero = jnp.zeros((task.launch.rows, task.launch.columns), jnp.float32)
     strip.store_sums(sums_ref, strip.loop(step, (zero,) * task.sums))
-
-
-def _place(task: Task, strip: Strip, interval_ref) -> Place:
-    arithmetic = Arithmetic() if strip.interpret else Assembly()
-    return Place.of(task.degree, strip.parameters(interval_ref), arithmetic)

@@ -166,12 +166,23 @@ class Assembly(Arithmetic):
 
     def clamp(self, x: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:
         """``x`` in ``[lower, upper]``, NaN where it was: the plain ``min`` drops that."""
-        x = _assembly("max.NaN.f32 $0, $1, $2;", x, lower)
-        return _assembly("min.NaN.f32 $0, $1, $2;", x, upper)
+        return self.minimum(self.maximum(x, lower), upper)
 
     def reciprocal(self, x: jax.Array) -> jax.Array:
         """``1 / x``, correctly rounded: a division would be off by two units."""
         return _assembly("rcp.rn.f32 $0, $1;", x)
+
+    def quick_reciprocal(self, x: jax.Array) -> jax.Array:
+        """``1 / x``, one unit off at most."""
+        return _assembly("rcp.approx.ftz.f32 $0, $1;", x)
+
+    def minimum(self, a: jax.Array, b: jax.Array) -> jax.Array:
+        """The smaller, NaN if one is."""
+        return _assembly("min.NaN.f32 $0, $1, $2;", a, b)
+
+    def maximum(self, a: jax.Array, b: jax.Array) -> jax.Array:
+        """The larger, NaN if one is."""
+        return _assembly("max.NaN.f32 $0, $1, $2;", a, b)
 
 
 def _assembly(instruction: str, *args: jax.Array) -> jax.Array:

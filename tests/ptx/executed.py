@@ -6,6 +6,7 @@ import pytest
 
 from experiments.gpu import toolchain
 from experiments.gpu.gpu_compile import compile_for
+from experiments.gpu.mosaic_dump import environment
 from jaxbern.kernels.packed import FORWARD, GRADIENT, SKIP, weighed
 from tests.ptx import InOut, Kernel, OutputSpec
 from tests.ptx.kernel_checks import arguments, check
@@ -99,7 +100,8 @@ def check_case(
         over, _ = execute(forward, [*inputs[:-1], both], [both])
         np.testing.assert_array_equal(over, y)
     args_of = layout, coeffs.shape, interval, outside, launch
-    what = packed.task(GRADIENT, *args_of, with_interval=fused)
+    with environment(JAXBERN_CAPABILITY="8.0"):
+        what = packed.task(GRADIENT, x, *args_of, with_interval=fused)
     sums = OutputSpec(
         (what.sums, layout.sizes[0], what.row_blocks, layout.sizes[2]), np.float32
     )

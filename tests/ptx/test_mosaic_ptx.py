@@ -85,8 +85,10 @@ def test_executed_moments():
     np.testing.assert_array_less(np.abs(got - want), (8 * 5 + 45) * EPS * limit + TINY)
 
 
-# FP32 instructions per element of the forward and of the gradient kernel, and registers.
-LIMITS = {3: (18, 28, 80), 9: (32, 52, 80), 25: (62, 116, 128)}
+# Multiply-adds, sums and products per element of the forward and of the gradient kernel,
+# and registers. An A30, which has few lanes for them, gets another form at degree 25.
+LIMITS = {3: (14, 20, 80), 9: (28, 41, 80), 25: (57, 87, 128)}
+FEWER = {("a30", 25): (40, 78, 128)}
 ARCHITECTURES = {"a30": "sm_80", "h100": "sm_90", "b200": "sm_100"}
 
 
@@ -103,7 +105,7 @@ def test_machine_code(degree, target):
     assert not any(
         re.search(r"\b(atom|red)\.", k.ptx) for k in program.kernels.values()
     )
-    *most, registers = LIMITS[degree]
+    *most, registers = FEWER.get((target, degree), LIMITS[degree])
     for name, limit, arrays in zip((FORWARD, GRADIENT), most, (1, 2), strict=True):
         kernel = named(program, name)
         report = sass.analyse(kernel.ptx, ARCHITECTURES[target])[kernel.name]
@@ -116,7 +118,7 @@ def test_machine_code(degree, target):
             elements = (loop.opcodes["LDG"] + loop.opcodes["LD"]) // arrays
             assert loop.loaded == 4 * arrays * elements
             assert loop.stored == 4 * elements
-        assert (loop.fp32 + loop.opcodes["SEL"]) / elements <= limit
+        assert loop.kinds["fma"] / elements <= limit
     partial_sums = (degree + 1) * 4 * named(program, GRADIENT).blocks * 32
     assert partial_sums <= 0.02 * 12 * rows * width
 

@@ -56,13 +56,17 @@ def test_special_values_in_executed_ptx():
     assert np.isnan(sums).all()
 
 
-# FP32 instructions per element of the forward and of the gradient kernel, and registers.
-LIMITS = {3: (18, 28, 48), 9: (30, 52, 64), 25: (62, 116, 128)}
+# Multiply-adds, sums and products per element of the forward and of the gradient kernel,
+# and registers. An A30, which has few lanes for them, gets another form at degree 25.
+LIMITS = {3: (14, 20, 48), 9: (28, 41, 64), 25: (57, 87, 128)}
+FEWER = {("a30", 25): (40, 78, 128)}
 ARCHITECTURES = {"a30": "sm_80", "h100": "sm_90"}
 
 
 @pytest.mark.parametrize("target", ARCHITECTURES)
-@pytest.mark.parametrize("degree", LIMITS)
+@pytest.mark.parametrize(
+    "degree", [9, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 25))]
+)
 def test_machine_code(degree, target):
     rows, width = 16384, 256
     shape = functools.partial(jax.ShapeDtypeStruct, dtype=jnp.float32)
@@ -73,7 +77,7 @@ def test_machine_code(degree, target):
     assert not any(
         re.search(r"\b(atom|red)\.", k.ptx) for k in program.kernels.values()
     )
-    *most, registers = LIMITS[degree]
+    *most, registers = FEWER.get((target, degree), LIMITS[degree])
     for name, limit, arrays in zip((FORWARD, GRADIENT), most, (1, 2), strict=True):
         kernel = program.kernels[name]
         report = sass.analyse(kernel.ptx, ARCHITECTURES[target])[name]
@@ -88,8 +92,7 @@ def test_machine_code(degree, target):
             assert loop.loaded == 4 * arrays * elements
             assert loop.stored == 4 * elements
         assert loop.opcodes["FFMA"] >= (degree - 1) * elements
-        # ptxas writes the choice of zero outside the interval as an integer one.
-        assert (loop.fp32 + loop.opcodes["SEL"]) / elements <= limit
+        assert loop.kinds["fma"] / elements <= limit
     partial_sums = (degree + 1) * 4 * program.kernels[GRADIENT].blocks * 32
     assert partial_sums <= 0.02 * 12 * rows * width
 
@@ -105,7 +108,7 @@ def cost(program, name):
     return (loop.fp32 + loop.opcodes["SEL"]) / loop.opcodes["STG"], share, loop
 
 
-@pytest.mark.parametrize("degree", [9, 25])
+@pytest.mark.parametrize("degree", [9, pytest.param(25, marks=pytest.mark.slow)])
 def test_addend_centre_and_interval_cost_little(degree):
     shape = functools.partial(jax.ShapeDtypeStruct, dtype=jnp.float32)
     x, coeffs = shape((16384, 256)), shape((degree + 1, 1, 256))
@@ -119,15 +122,15 @@ def test_addend_centre_and_interval_cost_little(degree):
     assert loop.loaded == 2 * loop.stored
     before, resident, _ = cost(plain, GRADIENT)
     after, still, loop = cost(fused, GRADIENT)
-    # The subtraction, and for each end a multiply-add.
-    assert after <= before + 3
+    # The subtraction, and for each end a multiply-add; in the ratio also t and s.
+    assert after <= before + (3 if degree == 9 else 5)
     assert still >= resident
     assert loop.loaded == 2 * loop.stored
     partial_sums = (degree + 3) * 4 * fused.kernels[GRADIENT].blocks * 32
     assert partial_sums <= 0.02 * 12 * 16384 * 256
 
 
-@pytest.mark.parametrize("degree", [3, 9, 25])
+@pytest.mark.parametrize("degree", [9, pytest.param(25, marks=pytest.mark.slow)])
 def test_straight_tails_cost_little_and_no_byte(degree):
     shape = functools.partial(jax.ShapeDtypeStruct, dtype=jnp.float32)
     args = shape((16384, 256)), shape((degree + 1, 1, 256)), shape((2, 1, 1))
@@ -143,6 +146,7 @@ def test_straight_tails_cost_little_and_no_byte(degree):
         assert per_store[0] == per_store[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ARCHITECTURES)
 def test_the_highest_degree_fits_in_registers(target):
     shape = functools.partial(jax.ShapeDtypeStruct, dtype=jnp.float32)
