@@ -16,12 +16,17 @@ Compile the Bernstein activation for named GPUs, on any Linux machine, and print
 each degree what the kernels need: registers, spilled bytes, shared memory, FP32
 instructions and bytes of memory traffic for each element, occupancy, and the roofline
 time, the least the GPU can take, as a multiple of ReLU's, with the resource that
-sets it. Nothing is run, so nothing is timed.
+sets it. Nothing is run, so nothing is timed; on a machine with a GPU
+`python -m experiments gpu run` checks and times everything.
 """
 
 
 def main(argv: list[str]) -> int:
     """Run the experiment; returns the exit status."""
+    if argv[:1] == ["run"]:
+        from experiments.gpu import run_command
+
+        return run_command.main(argv[1:])
     options = parser().parse_args(argv)
     # JAX looks for a driver when it is imported, and reports an error without one.
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
