@@ -39,16 +39,22 @@ def autotune(
     arithmetic = jnp.dtype(jnp.float32)
     backend = backends.choose(implementation, platform, arithmetic, degree).backend
     device = jax.devices()[0].device_kind
-    sizes = (groups, rows, width)
+    if (packed := backend.packed) is None:
+        raise ValueError(
+            f"implementation must be one with launch configurations, which "
+            f"{implementation!r} does not have; write 'pallas', 'mosaic' or 'triton'"
+        )
+    x, coeffs, interval, _ = args = _arguments((groups, rows, width), degree, dtype)
+    sizes = packed.plan(x.shape, coeffs.shape, interval.shape).sizes
+    tile = packed.tile
     kernels = {
-        "forward": (_forward, config.forward(sizes, degree)),
-        "gradient": (_gradient, config.gradient(sizes, degree)),
+        "forward": (_forward, config.forward(sizes, degree, tile=tile)),
+        "gradient": (_gradient, config.gradient(sizes, degree, tile=tile)),
     }
-    args = _arguments(sizes, degree, dtype)
     best = {}
     for name, (make, default) in kernels.items():
         seconds = {}
-        for launch in neighbours(default):
+        for launch in neighbours(default, fixed_tile=tile is not None):
             step = jax.jit(make(backend, launch))
             try:
                 seconds[launch] = _time(step, args, repeats)
@@ -61,15 +67,17 @@ def autotune(
                 f"no configuration of the {name} kernel runs on {device}"
             )
         best[name] = min(seconds, key=seconds.__getitem__)
-        file = tuned.save(name, device, sizes, degree, best[name])
+        key = config.tuned_name(name, tile)
+        file = tuned.save(key, device, sizes, degree, best[name])
         report(f"{name}: {best[name]}, kept in {file}")
     return best
 
 
-def neighbours(launch: Launch) -> Iterator[Launch]:
+def neighbours(launch: Launch, *, fixed_tile: bool = False) -> Iterator[Launch]:
     """The configuration itself, then those with fewer or more rows in some way."""
     yield launch
-    for rows in (launch.rows // 2, launch.rows, launch.rows * 2):
+    tile_rows = (launch.rows // 2, launch.rows, launch.rows * 2)
+    for rows in (launch.rows,) if fixed_tile else tile_rows:
         for unroll in (launch.unroll // 2, launch.unroll, launch.unroll * 2):
             for steps in (launch.steps // 2, launch.steps, launch.steps * 2):
                 other = Launch(rows, launch.columns, unroll, steps)

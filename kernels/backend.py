@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
@@ -25,6 +26,7 @@ class Backend:
     moments: Callable[..., jax.Array]
     obstacle: Callable[[str, np.dtype, int], str | None]
     elementwise: bool = False  # XLA's partitioner can follow ``evaluate`` by itself
+    packed: Any = None  # of GPU kernels: the ``Packed`` whose launches can be tuned
 
 
 def kernel_obstacle(platform: str, dtype, degree: int) -> str | None:

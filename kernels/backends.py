@@ -18,11 +18,12 @@ AUTO = "auto"
 # line, with a Backend or the module that has it, which is imported when first asked for.
 BACKENDS: dict[str, Backend | str] = {
     "pallas": "jaxbern.kernels.pallas.pallas_backend",
+    "mosaic": "jaxbern.kernels.mosaic.mosaic_backend",
     "triton": "jaxbern.kernels.triton.triton_backend",
     "xla": xla_backend.BACKEND,
 }
 # Slow, on any platform: what the kernels mean rather than their code. For tests.
-INTERPRETED = ("pallas:interpret", "triton:interpret")
+INTERPRETED = ("pallas:interpret", "mosaic:interpret", "triton:interpret")
 # The tuning and the compile tests start with Ampere.
 LOWEST_CAPABILITY = 8.0
 

@@ -17,6 +17,7 @@ at 933 GB/s and about 0.5 us an A30 needs 8 KiB per SM, at 3.35 TB/s an H100 16 
 """
 
 import functools
+import os
 
 import jax
 
@@ -35,8 +36,16 @@ FORWARD_PROGRAMS = 512
 GRADIENT_PROGRAMS = 256
 
 
+# Rows and columns of every tile, where kernels cannot be given any other.
+Tile = tuple[int, int] | None
+
+
 def forward(
-    sizes: tuple[int, int, int], degree: int, *, addend: bool = False
+    sizes: tuple[int, int, int],
+    degree: int,
+    *,
+    addend: bool = False,
+    tile: Tile = None,
 ) -> Launch:
     """For ``sizes = (S, B, W)``; with an ``addend`` a tile is two loads.
 
@@ -45,14 +54,21 @@ def forward(
     15 on an A30) and leave many programs to even out the last wave; beyond, where
     arithmetic is, thirty-two halve it.
     """
-    if found := _tuned("forward", sizes, degree):
+    if found := _tuned("forward", sizes, degree, tile):
         return found
     elements = 16 if degree <= 15 else 32
     unroll = UNROLL // 2 if addend else UNROLL
-    return _fit(sizes, FORWARD_THREADS, elements, 4, FORWARD_PROGRAMS, unroll)
+    tile = tile or _tile(sizes, FORWARD_THREADS)
+    return _fit(sizes, tile, elements, 4, FORWARD_PROGRAMS, unroll)
 
 
-def gradient(sizes: tuple[int, int, int], degree: int, *, ends: bool = False) -> Launch:
+def gradient(
+    sizes: tuple[int, int, int],
+    degree: int,
+    *,
+    ends: bool = False,
+    tile: Tile = None,
+) -> Launch:
     """For ``sizes = (S, B, W)``; with ``ends`` there are two sums more.
 
     A program writes 4 bytes per sum and column beside the 12 bytes of each element:
@@ -63,21 +79,50 @@ def gradient(sizes: tuple[int, int, int], degree: int, *, ends: bool = False) ->
     that. Not beyond degree 15, where 512 threads need four
     to have 16 KiB.
     """
-    if found := _tuned("gradient", sizes, degree):
+    if found := _tuned("gradient", sizes, degree, tile):
         return found
     sums = degree + (3 if ends else 1)
-    elements = _power_of_two(17 * sums) * LANES // GRADIENT_THREADS
+    threads = tile[0] * tile[1] if tile else GRADIENT_THREADS
+    elements = _power_of_two(17 * sums) * LANES // threads
     unroll = UNROLL // 2 if ends and degree <= 15 else UNROLL
-    return _fit(sizes, GRADIENT_THREADS, elements, 8, GRADIENT_PROGRAMS, unroll)
+    tile = tile or _tile(sizes, GRADIENT_THREADS)
+    return _fit(sizes, tile, elements, 8, GRADIENT_PROGRAMS, unroll)
 
 
-def _tuned(kernel: str, sizes: tuple[int, int, int], degree: int) -> Launch | None:
+def _tuned(
+    kernel: str, sizes: tuple[int, int, int], degree: int, tile: Tile
+) -> Launch | None:
     """What was measured for this call on the device at hand, if anything was.
 
     Without addend and interval, with which as many rows are a good choice too.
     """
     device = _device_kind()
-    return tuned.lookup(kernel, device, sizes, degree) if device else None
+    name = tuned_name(kernel, tile)
+    return tuned.lookup(name, device, sizes, degree) if device else None
+
+
+def tuned_name(kernel: str, tile: Tile) -> str:
+    """The name in the file of tuned launches: kernels with another tile have their own."""
+    return f"{kernel} in {tile[0]}x{tile[1]}" if tile else kernel
+
+
+def fma_lanes() -> int:
+    """Lanes of the multiply-add pipe of the GPU that is compiled for.
+
+    That is the one at hand, or the one whose compute capability ``JAXBERN_CAPABILITY`` gives
+    when a program is compiled for another machine. An A30 or A100 (8.0) has half as many
+    as all others since.
+    """
+    capability = os.environ.get("JAXBERN_CAPABILITY") or _capability()
+    return 64 if capability == "8.0" else 128
+
+
+@functools.cache
+def _capability() -> str | None:
+    try:
+        return jax.devices("cuda")[0].compute_capability
+    except RuntimeError:
+        return None
 
 
 @functools.cache
@@ -88,9 +133,16 @@ def _device_kind() -> str | None:
         return None
 
 
+def _tile(sizes: tuple[int, int, int], threads: int) -> tuple[int, int]:
+    """As wide as a warp, or as ``x`` if that is narrower; one element per thread."""
+    _, batch, width = sizes
+    rows = min(_power_of_two(batch), threads // min(_power_of_two(width), LANES))
+    return rows, min(_power_of_two(width), threads // rows)
+
+
 def _fit(
     sizes: tuple[int, int, int],
-    threads: int,
+    tile: tuple[int, int],
     elements: int,
     few: int,
     programs: int,
@@ -101,9 +153,7 @@ def _fit(
     With a ``few`` elements a program's fixed cost counts: less only if most of the card
     would be idle otherwise.
     """
-    groups, batch, width = sizes
-    rows = min(_power_of_two(batch), threads // min(_power_of_two(width), LANES))
-    columns = min(_power_of_two(width), threads // rows)
+    (groups, batch, width), (rows, columns) = sizes, tile
     strips = groups * -(-width // columns)
     tiles = min(elements, _power_of_two(-(-batch // rows)))
     while tiles > 1:

@@ -8,14 +8,16 @@ kernels in another language is to write a function that runs a :class:`Task`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbern.kernels import algebra, config, factored
+from jaxbern.kernels import algebra, config, factored, forms, ratio
 from jaxbern.kernels.algebra import LINEAR
 from jaxbern.kernels.backend import Backend
+from jaxbern.kernels.factored import Factors
 from jaxbern.kernels.layout import Layout, plan
 
 # The names that a profile shows.
@@ -36,11 +38,19 @@ class Task:
     centred: bool  # the interval has a third row
     ends: bool  # two sums more: of what is beyond the ends, or of s dx and t dx
     launch: config.Launch
+    form: str  # one of those in ``forms``
+    factors: Factors  # of the gradient
 
     @property
     def linear(self) -> bool:
         """Whether the activation goes on as a straight line."""
         return self.outside == LINEAR
+
+    @property
+    def stretch(self) -> float:
+        """What ``t`` and ``s`` are multiplied by in the gradient."""
+        made = factored if self.form == forms.PRODUCTS else ratio
+        return made.stretch(self.degree)
 
     @property
     def sums(self) -> int:
@@ -72,36 +82,64 @@ def task(
     launch: config.Launch | None = None,
     *,
     with_interval: bool = False,
+    tile: config.Tile = None,
+    ratio_for: int | None = None,
 ) -> Task:
-    """The task for coefficients of ``shape``, with the launch chosen for it or another."""
+    """The task for coefficients of ``shape``, with the launch chosen for it or another.
+
+    ``ratio_for`` are the bytes of an element, if the kernels can be written in the ratio.
+    """
     sizes, degree, centred = layout.sizes, shape[0] - 1, len(interval) == 3
+    form, factors = forms.PRODUCTS, factored.factor(degree)
+    lanes = config.fma_lanes()
     if kernel in (FORWARD, SKIP):
         ends = False
-        chosen = launch or config.forward(sizes, degree, addend=kernel == SKIP)
+        if ratio_for is not None:
+            form = forms.of_value(degree, ratio_for, lanes)
+        chosen = launch or config.forward(
+            sizes, degree, addend=kernel == SKIP, tile=tile
+        )
     else:
         ends = with_interval or outside == LINEAR
-        chosen = launch or config.gradient(sizes, degree, ends=ends)
-    return Task(kernel, degree, sizes, outside, centred, ends, chosen)
+        if ratio_for is not None:
+            form, factors = forms.of_gradient(degree, ratio_for, lanes)
+        chosen = launch or config.gradient(sizes, degree, ends=ends, tile=tile)
+    facts = outside, centred, ends, chosen, form, factors
+    return Task(kernel, degree, sizes, *facts)
 
 
 @dataclass(frozen=True)
 class Packed:
-    """The functions of a backend, from ``run(task, arrays)``."""
+    """The functions of a backend, from ``run(task, arrays)``.
+
+    ``plan`` maps shapes to ``[S, B, W]``; ``tile`` is the only one that the kernels know, if
+    they cannot take any.
+    """
 
     run: Callable[[Task, Sequence[jax.Array]], Sequence[jax.Array]]
+    plan: Callable[..., Any] = plan
+    tile: config.Tile = None
+    ratio: bool = False  # whether the kernels know that form
 
     def backend(self, name: str, obstacle: Callable) -> Backend:
         """These functions as a backend."""
-        return Backend(name, self.evaluate, self.vjp, self.moments, obstacle=obstacle)
+        functions = self.evaluate, self.vjp, self.moments
+        return Backend(name, *functions, obstacle=obstacle, packed=self)
+
+    def task(self, kernel: str, x: jax.Array, *args, **options) -> Task:
+        """:func:`task`, with what these kernels can do."""
+        ratio_for = x.dtype.itemsize if self.ratio else None
+        return task(kernel, *args, tile=self.tile, ratio_for=ratio_for, **options)
 
     def evaluate(self, x, coeffs, interval, addend=None, *, outside, launch=None):
         """As :func:`jaxbern.kernels.xla.xla_backend.evaluate`, in one pass over ``x``."""
-        layout = plan(x.shape, coeffs.shape, interval.shape)
+        layout = self.plan(x.shape, coeffs.shape, interval.shape)
         arrays = [layout.pack(x), *map(layout.pack_parameters, (coeffs, interval))]
         if addend is not None:
             arrays.append(layout.pack(addend))
         kernel = FORWARD if addend is None else SKIP
-        what = task(kernel, layout, coeffs.shape, interval, outside, launch)
+        args = layout, coeffs.shape, interval, outside, launch
+        what = self.task(kernel, x, *args)
         [y] = self.run(what, arrays)
         return layout.unpack(y)
 
@@ -109,10 +147,10 @@ class Packed:
         self, x, coeffs, interval, dy, *, outside, with_interval=False, launch=None
     ):
         """As :func:`jaxbern.kernels.xla.xla_backend.vjp`, in one pass over both arrays."""
-        layout = plan(x.shape, coeffs.shape, interval.shape)
+        layout = self.plan(x.shape, coeffs.shape, interval.shape)
         arrays = [layout.pack(x), *map(layout.pack_parameters, (coeffs, interval))]
         args = layout, coeffs.shape, interval, outside, launch
-        what = task(GRADIENT, *args, with_interval=with_interval)
+        what = self.task(GRADIENT, x, *args, with_interval=with_interval)
         dx, sums = self.run(what, [*arrays, layout.pack(dy)])
         given = coeffs if with_interval else None
         args = weighed(what, sums, layout), coeffs.shape, interval, outside, given
@@ -122,8 +160,8 @@ class Packed:
 
     def moments(self, x, interval, dy, *, outside, shape, launch=None):
         """As :func:`jaxbern.kernels.xla.xla_backend.moments`: without ``dx``."""
-        layout = plan(x.shape, shape, interval.shape)
-        what = task(MOMENTS, layout, shape, interval, outside, launch)
+        layout = self.plan(x.shape, shape, interval.shape)
+        what = self.task(MOMENTS, x, layout, shape, interval, outside, launch)
         arrays = layout.pack(x), layout.pack_parameters(interval), layout.pack(dy)
         [sums] = self.run(what, arrays)
         sums = weighed(what, sums, layout)
@@ -135,9 +173,26 @@ def weighed(what: Task, sums: jax.Array, layout: Layout) -> jax.Array:
 
     Weighed first, which XLA does in the loop that adds them up.
     """
-    stretch = factored.stretch(what.degree)
+    stretch = what.stretch
     weights = algebra.binomials(what.degree, np.float64) * stretch**-what.degree
     ends = np.full(2 * what.ends, 1 if what.linear else 1 / stretch)
     weights = np.concatenate([weights, ends]).astype(np.float32)
     sums = jnp.sum(sums * algebra.along_leading(weights, sums.ndim), axis=2)
     return layout.unpack_sums(sums)
+
+
+def result(x: jax.Array, shape: tuple[int, ...], dtype) -> jax.ShapeDtypeStruct:
+    """What a kernel returns: inside ``shard_map`` it varies over the mesh as ``x`` does."""
+    kind = jax.typeof(x)
+    # How JAX calls that, from the newest name to the oldest.
+    name = next((n for n in ("manual_axis_type", "vma") if hasattr(kind, n)), None)
+    varying = {} if name is None else {name: getattr(kind, name)}
+    return jax.ShapeDtypeStruct(shape, dtype, **varying)
+
+
+def outputs(what: Task, x: jax.Array) -> list[jax.ShapeDtypeStruct]:
+    """What the task's kernel writes, in its order."""
+    groups, _, columns = what.sizes
+    like_x = result(x, what.sizes, x.dtype)
+    sums = result(x, (what.sums, groups, what.row_blocks, columns), jnp.float32)
+    return {GRADIENT: [like_x, sums], MOMENTS: [sums]}.get(what.kernel, [like_x])

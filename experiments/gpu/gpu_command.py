@@ -9,19 +9,24 @@ from experiments.core.options import parser as new_parser
 from experiments.core.progress import progress
 from experiments.gpu import gpu_targets, toolchain
 
-IMPLEMENTATIONS = ("xla", "pallas", "triton")
+IMPLEMENTATIONS = ("xla", "pallas", "mosaic", "triton")
 
 _DESCRIPTION = """\
 Compile the Bernstein activation for named GPUs, on any Linux machine, and print for
 each degree what the kernels need: registers, spilled bytes, shared memory, FP32
 instructions and bytes of memory traffic for each element, occupancy, and the roofline
 time, the least the GPU can take, as a multiple of ReLU's, with the resource that
-sets it. Nothing is run, so nothing is timed.
+sets it. Nothing is run, so nothing is timed; on a machine with a GPU
+`python -m experiments gpu run` checks and times everything.
 """
 
 
 def main(argv: list[str]) -> int:
     """Run the experiment; returns the exit status."""
+    if argv[:1] == ["run"]:
+        from experiments.gpu import run_command
+
+        return run_command.main(argv[1:])
     options = parser().parse_args(argv)
     # JAX looks for a driver when it is imported, and reports an error without one.
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -51,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument(
         "--implementation",
         type=words_of(IMPLEMENTATIONS),
-        help="of xla,pallas,triton; one that is named must work (all that work here)",
+        help="of xla,pallas,mosaic,triton; one that is named must work (all that work here)",
     )
     result.add_argument(
         "--layers",

@@ -10,6 +10,7 @@ Where the PTX comes from:
   only if ``xla_dump_emitter_re`` matches the stage, whose name is ``ptx``.
 - Kernels called through jax-triton are compiled when the program is lowered, and are
   part of the lowered program (:func:`triton_kernels`).
+- Mosaic GPU's have a dump directory of their own (:mod:`experiments.gpu.mosaic_dump`).
 """
 
 import contextlib
@@ -28,7 +29,7 @@ from jax.experimental import topologies
 from jax.sharding import AbstractMesh, SingleDeviceSharding
 from jaxlib.mlir import ir
 
-from experiments.gpu import gpu_targets, toolchain
+from experiments.gpu import gpu_targets, mosaic_dump, toolchain
 from experiments.gpu.gpu_targets import Target
 
 
@@ -42,6 +43,9 @@ class Kernel:
     threads: int  # in one block
     shared: int  # bytes given at launch, beside what the PTX declares
     launches: int = 1  # places in the program that launch it
+    # Positions of the call's arrays, inputs before outputs, in the order of the
+    # kernel's parameters; None where that is the same.
+    order: tuple[int, ...] | None = None
 
     @property
     def blocks(self) -> int:
@@ -171,11 +175,17 @@ def compile_for(
         lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding), args
     )
     with tempfile.TemporaryDirectory() as folder, _as_if_on(target):
+        of_mosaic = Path(folder, "mosaic")
         lowered = jax.jit(fn, donate_argnums=donate).lower(*args)
-        compiled = lowered.compile(
-            compiler_options={"xla_dump_to": folder, "xla_dump_emitter_re": ".*ptx.*"}
-        )
+        with mosaic_dump.into(of_mosaic):
+            compiled = lowered.compile(
+                compiler_options={
+                    "xla_dump_to": folder,
+                    "xla_dump_emitter_re": ".*ptx.*",
+                }
+            )
         called = triton_kernels(lowered.compiler_ir())
+        called += [Kernel(**found) for found in mosaic_dump.kernels(of_mosaic)]
         kernels = _merge([*_dumped(Path(folder)), *called])
     hlo = compiled.as_text() or ""
     return Compiled(target, kernels, compiled.memory_analysis(), hlo)
@@ -198,10 +208,17 @@ def _as_if_on(target: Target):
     Those of JAX >= 0.11 ask the abstract mesh; jax-triton asks the driver.
     """
     with contextlib.ExitStack() as stack:
+        # The kernels are written for the pipes of the GPU.
+        capability = {"JAXBERN_CAPABILITY": f"{target.major}.{target.minor}"}
+        stack.enter_context(mosaic_dump.environment(**capability))
         if jax.__version_info__ >= (0, 11):
             from jax.sharding import AbstractDevice, use_abstract_mesh
 
-            meant = AbstractDevice(target.description, target.cores, "gpu")
+            class Meant(AbstractDevice):
+                # Mosaic takes a device without it for an H100.
+                compute_capability = f"{target.major}.{target.minor}"
+
+            meant = Meant(target.description, target.cores, "gpu")
             mesh = AbstractMesh((), (), abstract_device=meant)
             stack.enter_context(use_abstract_mesh(mesh))
         with contextlib.suppress(ImportError):

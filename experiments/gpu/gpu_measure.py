@@ -36,6 +36,9 @@ class Row:
     kernel_bytes_per_element: float
     kernels: int  # launched by the program
     fp32_per_element: float
+    fma_per_element: float  # on the pipe of multiply-adds, and so on
+    alu_per_element: float
+    special_per_element: float
     instructions_per_element: float
     bytes_per_element: float
     peak_memory: int
@@ -126,6 +129,9 @@ def row(
         kernel_bytes_per_element=main.nbytes / elements,
         kernels=sum(cost.kernel.launches for cost in costs),
         fp32_per_element=sum(counts[kind] for kind in sass.FP32) / elements,
+        fma_per_element=roofline.on_pipe(counts, "fma") / elements,
+        alu_per_element=roofline.on_pipe(counts, "alu") / elements,
+        special_per_element=roofline.on_pipe(counts, "special") / elements,
         instructions_per_element=counts.total() / elements,
         bytes_per_element=nbytes / elements,
         peak_memory=compiled.peak_memory,

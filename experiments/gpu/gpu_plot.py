@@ -12,6 +12,7 @@ STYLES = {
     "relu": ("#000000", "s", 6),
     "xla": ("#D55E00", "o", 6),
     "pallas": ("#0072B2", "^", 10),  # large: it lies under triton's
+    "mosaic": ("#CC79A7", "v", 7),
     "triton": ("#009E73", "D", 4),
 }
 _TICKS = (1, 1.2, 1.5, 2, 3, 4, 6, 8, 12, 16, 24)

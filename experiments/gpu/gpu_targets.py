@@ -26,7 +26,7 @@ class Target:
     threads_per_core: int
     blocks_per_core: int
     registers_per_core: int = 65536
-    # The same on every capability from 8.0 to 9.0 (CUDA programming guide, tables of
+    # The same on every capability from 8.0 to 10.0 (CUDA programming guide, tables of
     # technical specifications and of arithmetic throughput).
     alu_lanes: int = 64  # compare, select, minimum, integer: per core and cycle
     special_lanes: int = 16  # reciprocal, square root, exponential: likewise
@@ -99,6 +99,7 @@ _SM90 = {
     "major": 9, "minor": 0, "fp32_lanes": 128, "shared_per_core": 228 * KIB,
     "shared_per_block": 227 * KIB, "threads_per_core": 2048, "blocks_per_core": 32,
 }  # fmt: skip
+_SM100 = {**_SM90, "major": 10}
 # "NVIDIA A30 Tensor Core GPU" data sheet: 933 GB/s HBM2, 24 GB, 10.3 TFLOP/s FP32.
 A30 = Target(
     "a30", "NVIDIA A30", cores=56, clock_ghz=1.44, bandwidth=933e9,
@@ -119,8 +120,18 @@ L4 = Target(
     "l4", "NVIDIA L4", cores=58, clock_ghz=2.04, bandwidth=300e9,
     memory=24 * GIB, l2=48 * MIB, **_SM89,
 )  # fmt: skip
+# "NVIDIA L40S" data sheet: 864 GB/s GDDR6, 48 GB, 91.6 TFLOP/s FP32.
+L40S = Target(
+    "l40s", "NVIDIA L40S", cores=142, clock_ghz=2.52, bandwidth=864e9,
+    memory=48 * GIB, l2=96 * MIB, **_SM89,
+)  # fmt: skip
+# "NVIDIA Blackwell" data sheet, B200 SXM: 8 TB/s HBM3e, 180 GB, 75 TFLOP/s FP32.
+B200 = Target(
+    "b200", "NVIDIA B200", cores=148, clock_ghz=1.965, bandwidth=8e12,
+    memory=180 * GIB, l2=126 * MIB, **_SM100,
+)  # fmt: skip
 
-TARGETS = {target.name: target for target in (A30, A100, H100, L4)}
+TARGETS = {target.name: target for target in (A30, A100, H100, L4, L40S, B200)}
 
 
 def get(name: str) -> Target:

@@ -5,15 +5,27 @@ at least as long as the slowest of them, if the GPU overlaps all others perfectl
 
     time = max(bytes / bandwidth, instructions / rate of their pipe, ...)
 
-It is a bound, not a measurement. ReLU is the yardstick: it reads and writes one number
-an element forward, reads two and writes one backward, and is bound by that.
+Which pipe runs an instruction is taken from NVIDIA's profiler (Nsight Compute, pipelines):
+
+- ``fma``: FP32 products, sums and multiply-adds, integer products; ptxas writes many moves
+  and shifts as such products. 64 lanes on an A30 or A100, 128 on others.
+- ``alu``: comparisons, selects, minima, integer sums and logic, and the packing of two
+  floats as a pair of narrow ones. 64 lanes on all.
+- ``special``: reciprocals and roots, conversions to and from integers. 16 lanes.
+- ``issue``: everything, 128 in a cycle. Loads, stores, branches and what is the same in a
+  whole warp (uniform) count here alone; what loads and stores cost beside is ``memory``.
+
+Assumed are the boost clock, the data sheet's bandwidth, all pipes busy at once, and every
+byte moved once. It is a bound, not a measurement. ReLU is the yardstick: it reads and
+writes one number an element forward, reads two and writes one backward, and is bound by
+that.
 """
 
 from collections import Counter
 from dataclasses import dataclass
 
 from experiments.gpu.gpu_targets import Target
-from experiments.gpu.sass import COMPARE, FP32, SPECIAL, Report
+from experiments.gpu.sass import COMPARE, FMA, SPECIAL, Report
 
 WARP = 32
 # Of every capability from 8.0 to 9.0: registers are given to a warp in units of 256 by
@@ -75,23 +87,30 @@ class Bound:
 
 
 def bound(target: Target, nbytes: float, instructions: Counter) -> Bound:
-    """Bound for ``nbytes`` moved and thread ``instructions`` run, by kind.
+    """Bound for ``nbytes`` moved and thread ``instructions`` run, by kind."""
+    lanes = {
+        "fma": target.fp32_lanes,
+        "alu": target.alu_lanes,
+        "special": target.special_lanes,
+    }
+    busy = {
+        pipe: on_pipe(instructions, pipe) / target.per_second(lanes[pipe])
+        for pipe in PIPES
+    }
+    issue = instructions.total() / target.per_second(target.issue_lanes)
+    return Bound({"memory": nbytes / target.bandwidth, **busy, "issue": issue})
 
-    ``fp32`` counts every FP32 instruction at the rate of the multiply-add pipe, as if
-    comparisons and selections ran there too: on the pipe of 64 lanes that is the
-    cautious reading. ``alu`` is the pipe where they do run, beside the integer ones.
-    """
-    alu = instructions[COMPARE] + instructions["integer"]
-    fp32 = sum(instructions[kind] for kind in FP32)
-    return Bound(
-        {
-            "memory": nbytes / target.bandwidth,
-            "fp32": fp32 / target.per_second(target.fp32_lanes),
-            "alu": alu / target.per_second(target.alu_lanes),
-            "special": instructions[SPECIAL] / target.per_second(target.special_lanes),
-            "issue": instructions.total() / target.per_second(target.issue_lanes),
-        }
-    )
+
+PIPES = {
+    "fma": (FMA, "multiply", "half"),
+    "alu": (COMPARE, "integer", "pack"),
+    "special": (SPECIAL, "convert"),
+}
+
+
+def on_pipe(instructions: Counter, pipe: str) -> float:
+    """Those of ``instructions`` that ``pipe`` runs."""
+    return sum(instructions[kind] for kind in PIPES[pipe])
 
 
 def relu_time(target: Target, which: str, elements: int, itemsize: int) -> float:

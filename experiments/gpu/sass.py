@@ -25,7 +25,10 @@ _KINDS = {
     FMA: "FFMA FADD FMUL FFMA32I FADD32I FMUL32I FFMA2 FADD2 FMUL2 FSWZADD",
     COMPARE: "FSEL FMNMX FMNMX3 FSETP FSET FCMP FCHK",
     SPECIAL: "MUFU",
-    "convert": "F2F F2I I2F F2FP FRND I2FP F2IP",
+    "convert": "F2F F2I I2F FRND I2FP F2IP",
+    "pack": "F2FP",  # two float32 to a pair of narrow ones
+    "multiply": "IMAD IMUL IMUL32I IMADSP IDP IDP4A",  # moves and shifts as such, too
+    "uniform": "R2UR S2UR",  # and all whose name begins with U
     "half": "HADD2 HMUL2 HFMA2 HSETP2 HSET2 HMNMX2",
     "global": "LDG STG LD ST LDGSTS ATOM ATOMG RED REDG",
     "shared": "LDS STS LDSM STSM ATOMS",
@@ -60,6 +63,8 @@ class Instruction:
         # A half-precision multiply-add of zero registers is how ptxas loads constants.
         if self.base == "HFMA2" and self.operands.count("RZ") >= 2:
             return "integer"
+        if self.base not in _KIND_OF and self.base.startswith("U"):
+            return "uniform"
         return _KIND_OF.get(self.base, "integer")
 
     @property

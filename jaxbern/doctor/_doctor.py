@@ -174,7 +174,11 @@ def _computed(name: str, implementation: str | None) -> Finding:
 
 
 def _kernels() -> Iterator[Finding]:
-    for name, packages in (("pallas", ()), ("triton", ("triton", "jax-triton"))):
+    for name, packages in (
+        ("pallas", ()),
+        ("mosaic", ()),
+        ("triton", ("triton", "jax-triton")),
+    ):
         missing = [package for package in packages if not _version(package)]
         yield _compiled(name, missing)
         if "triton" in missing:

@@ -36,7 +36,8 @@ def bernstein(
       upper: right end, a scalar or ``[W]``; must be greater than ``lower``.
       outside: ``"clamp"``, constant beyond the interval, or ``"linear"``, straight lines
         ``B(end) + B'(end) (x - end)``, so that value and slope are continuous.
-      implementation: ``"xla"``, ``"pallas"``, ``"triton"``, or ``None`` for the best available.
+      implementation: ``"xla"``, ``"pallas"``, ``"mosaic"``, ``"triton"``, or ``None``
+        for the best available.
 
     Returns:
       An array of the shape and dtype of ``x``.

@@ -21,7 +21,7 @@ def _obstacle(platform: str, dtype, degree: int) -> str | None:
     return obstacle
 
 
-_kernels = Packed(functools.partial(_run, interpret=False))
-_meaning = Packed(functools.partial(_run, interpret=True))
+_kernels = Packed(functools.partial(_run, interpret=False), ratio=True)
+_meaning = Packed(functools.partial(_run, interpret=True), ratio=True)
 BACKEND = _kernels.backend("pallas", _obstacle)
 INTERPRETED = _meaning.backend("pallas:interpret", kernel_limit)

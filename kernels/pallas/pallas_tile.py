@@ -19,6 +19,7 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton as plgpu
 
+from jaxbern.kernels.element import Arithmetic
 from jaxbern.kernels.exclusive import exclusively
 from jaxbern.kernels.packed import Task
 
@@ -156,34 +157,32 @@ def load(ref, mask: jax.Array | None) -> jax.Array:
     return plgpu.load(ref, mask=mask, other=None if mask is None else 0.0)
 
 
-@dataclass(frozen=True)
-class Arithmetic:
-    """Instructions that Pallas has no name for; in ``interpret`` mode their meaning."""
-
-    interpret: bool
+class Assembly(Arithmetic):
+    """Instructions that Pallas has no name for."""
 
     def fma(self, a: jax.Array, b: jax.Array, c: jax.Array) -> jax.Array:
         """``a b + c``. Written as such it becomes a product and a sum."""
-        if self.interpret:
-            return a * b + c
         return _assembly("fma.rn.f32 $0, $1, $2, $3;", a, b, c)
-
-    def scaled(self, x: jax.Array, factor: float, *addend: jax.Array) -> jax.Array:
-        """``x factor``, plus the addend if there is one, in one instruction."""
-        if not addend:
-            return x * factor
-        return self.fma(x, jnp.full_like(x, factor), *addend)
 
     def clamp(self, x: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:
         """``x`` in ``[lower, upper]``, NaN where it was: the plain ``min`` drops that."""
-        if self.interpret:
-            return jnp.minimum(jnp.maximum(x, lower), upper)
-        x = _assembly("max.NaN.f32 $0, $1, $2;", x, lower)
-        return _assembly("min.NaN.f32 $0, $1, $2;", x, upper)
+        return self.minimum(self.maximum(x, lower), upper)
 
     def reciprocal(self, x: jax.Array) -> jax.Array:
         """``1 / x``, correctly rounded: a division would be off by two units."""
-        return 1 / x if self.interpret else _assembly("rcp.rn.f32 $0, $1;", x)
+        return _assembly("rcp.rn.f32 $0, $1;", x)
+
+    def quick_reciprocal(self, x: jax.Array) -> jax.Array:
+        """``1 / x``, one unit off at most."""
+        return _assembly("rcp.approx.ftz.f32 $0, $1;", x)
+
+    def minimum(self, a: jax.Array, b: jax.Array) -> jax.Array:
+        """The smaller, NaN if one is."""
+        return _assembly("min.NaN.f32 $0, $1, $2;", a, b)
+
+    def maximum(self, a: jax.Array, b: jax.Array) -> jax.Array:
+        """The larger, NaN if one is."""
+        return _assembly("max.NaN.f32 $0, $1, $2;", a, b)
 
 
 def _assembly(instruction: str, *args: jax.Array) -> jax.Array:
@@ -195,15 +194,6 @@ def _assembly(instruction: str, *args: jax.Array) -> jax.Array:
         result_shape_dtypes=[jax.ShapeDtypeStruct(args[0].shape, args[0].dtype)],
     )
     return result
-
-
-def result(x: jax.Array, shape: tuple[int, ...], dtype) -> jax.ShapeDtypeStruct:
-    """What a kernel returns: inside ``shard_map`` it varies over the mesh as ``x`` does."""
-    kind = jax.typeof(x)
-    # How JAX calls that, from the newest name to the oldest.
-    name = next((n for n in ("manual_axis_type", "vma") if hasattr(kind, n)), None)
-    varying = {} if name is None else {name: getattr(kind, name)}
-    return jax.ShapeDtypeStruct(shape, dtype, **varying)
 
 
 def call(

@@ -22,7 +22,7 @@ def test_hot_loop_is_told_from_straight_code():
     assert report.hot_loop is loop
     assert loop.start == 0x30
     assert loop.kinds == {
-        "integer": 2, "global": 4, "fma": 2, "compare": 2, "control": 1,
+        "integer": 1, "multiply": 1, "global": 4, "fma": 2, "compare": 2, "control": 1,
     }  # fmt: skip
     assert (loop.loaded, loop.stored, loop.fp32) == (8, 8, 4)
     # A constant loaded by the half-precision pipe is no arithmetic; padding is nothing.
@@ -41,9 +41,10 @@ def test_hot_loop_is_told_from_straight_code():
         ("FFMA", "fma", 4),
         ("FMNMX.NAN", "compare", 4),
         ("MUFU.RCP", "special", 4),
-        ("F2FP.BF16.PACK_AB", "convert", 4),
+        ("F2FP.BF16.PACK_AB", "pack", 4),
         ("SHFL.BFLY", "warp", 4),
-        ("IMAD.MOV.U32", "integer", 4),
+        ("IMAD.MOV.U32", "multiply", 4),
+        ("UIADD3", "uniform", 4),
     ],
 )
 def test_kinds_and_widths(opcode, kind, nbytes):

@@ -83,7 +83,9 @@ def test_the_fastest_is_kept_and_used(monkeypatch, cache):
 
     monkeypatch.setattr(autotune, "_time", clock)
     monkeypatch.setattr(
-        autotune, "neighbours", lambda launch: iter([default, default, favourite])
+        autotune,
+        "neighbours",
+        lambda launch, fixed_tile: iter([default, default, favourite]),
     )
     said = []
     best = jb.autotune(
@@ -96,6 +98,29 @@ def test_the_fastest_is_kept_and_used(monkeypatch, cache):
     monkeypatch.setattr(config, "_device_kind", lambda: kind)
     assert config.gradient(SIZES, DEGREE) == favourite
     assert config.gradient(SIZES, DEGREE + 1) != favourite
+
+
+def test_kernels_of_one_tile_are_tuned_in_that_tile(monkeypatch):
+    """Mosaic's launches are kept under a name of their own."""
+    tried = []
+    monkeypatch.setattr(autotune, "_time", lambda step, args, repeats: 1.0)
+    best = jb.autotune(
+        *SIZES[1:], DEGREE, implementation="mosaic:interpret", report=tried.append
+    )
+    assert all("rows=4, columns=32" in line for line in tried)
+    kind = autotune.jax.devices()[0].device_kind
+    # Eight rows of six columns are one row of 48.
+    folded = (1, 5, 48)
+    assert tuned.lookup("gradient", kind, folded, DEGREE) is None
+    assert tuned.lookup("gradient in 4x32", kind, folded, DEGREE) == best["gradient"]
+    monkeypatch.setattr(config, "_device_kind", lambda: kind)
+    found = config.gradient(folded, DEGREE, tile=(4, 32))
+    assert found == best["gradient"]
+
+
+def test_what_has_no_launches_cannot_be_tuned():
+    with pytest.raises(ValueError, match=r"'xla' does not have; write 'pallas'"):
+        jb.autotune(64, 8, 3, implementation="xla")
 
 
 def test_without_a_gpu_it_says_so():

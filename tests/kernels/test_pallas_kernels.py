@@ -25,9 +25,9 @@ PLAIN = Launch(rows=4, columns=4, unroll=1, steps=4)
 PALLAS = "pallas:interpret"
 
 
-@functools.partial(quickly, static_argnames="launch")
-def results(x, coeffs, lower, upper, dy, launch=None):
-    args = PALLAS, x, coeffs, lower, upper
+@functools.partial(quickly, static_argnames=("launch", "implementation"))
+def results(x, coeffs, lower, upper, dy, launch=None, implementation=PALLAS):
+    args = implementation, x, coeffs, lower, upper
     y = calls.evaluate(*args, launch=launch)
     return y, *calls.vjp(*args, dy, launch=launch)
 
@@ -47,9 +47,9 @@ def underflow(degree: int) -> float:
     )
 
 
-def check(x, coeffs, lower, upper, dy, launch=None):
+def check(x, coeffs, lower, upper, dy, launch=None, implementation=PALLAS):
     degree, dtype = len(coeffs) - 1, x.dtype
-    got = results(x, coeffs, lower, upper, dy, launch)
+    got = results(x, coeffs, lower, upper, dy, launch, implementation)
     assert [a.dtype for a in got] == [dtype, dtype, jnp.float32]
     assert [a.shape for a in got] == [x.shape, x.shape, coeffs.shape]
     allowed, interval = 8 * (degree + 2) * EPS, (lower, upper)

@@ -10,6 +10,7 @@ import pytest
 IMPLEMENTATIONS = [
     "xla",
     "pallas:interpret",
+    pytest.param("mosaic:interpret", marks=pytest.mark.slow),
     pytest.param(
         "triton:interpret",
         marks=pytest.mark.skipif(

@@ -37,15 +37,30 @@ def test_pallas_on_ampere_and_later(cuda_device, capability):
     assert f"NVIDIA Test has capability {capability}" in choice.reason
 
 
-def test_triton_where_pallas_has_no_triton_backend(cuda_device, monkeypatch):
+def test_each_implementation_gives_way_to_the_next(cuda_device, monkeypatch):
     cuda_device("8.0")
-    missing = {"jax.experimental.pallas.triton"}
+    missing = set()
     monkeypatch.setattr(
         backends.importlib.util, "find_spec", lambda name: name not in missing or None
     )
-    assert choose().name == "triton"
-    missing.add("jax_triton")
-    assert choose().name == "xla"
+    monkeypatch.setattr(jax, "__version_info__", (0, 12, 0))
+    for name, needs in (
+        ("pallas", "jax.experimental.pallas.triton"),
+        ("mosaic", "jax.experimental.pallas.mosaic_gpu"),
+        ("triton", "jax_triton"),
+    ):
+        assert choose().name == name
+        missing.add(needs)
+    choice = choose()
+    assert choice.name == "xla"
+    for reason in ("no Pallas for Triton", "no Pallas for Mosaic", "jax-triton is not"):
+        assert reason in choice.reason
+
+
+def test_mosaic_needs_a_new_jax(monkeypatch):
+    monkeypatch.setattr(jax, "__version_info__", (0, 11, 9))
+    with pytest.raises(NotImplementedError, match=r"Mosaic kernels need JAX 0\.12"):
+        choose("mosaic")
 
 
 @pytest.mark.parametrize("capability", ["6.0", "7.5"])
@@ -72,7 +87,7 @@ def test_xla_for_what_the_kernels_cannot_do(cuda_device, options, reason):
     choice = choose(**options)
     assert choice.name == "xla"
     assert reason in choice.reason
-    for name in ("pallas", "triton"):
+    for name in ("pallas", "mosaic", "triton"):
         with pytest.raises(NotImplementedError, match=reason):
             choose(name, **options)
 

@@ -181,5 +181,6 @@ def test_on_a_gpu_the_kernels_are_compiled_and_run(capsys, monkeypatch, installe
     assert status == 0, out
     assert "pallas: it has capability 8.0" in out
     assert tried == [
-        None, "xla", "pallas", "pallas:interpret", "triton", "triton:interpret"
+        None, "xla", "pallas", "pallas:interpret", "mosaic", "mosaic:interpret",
+        "triton", "triton:interpret"
     ]  # fmt: skip

@@ -12,92 +12,27 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.gpu import sass, toolchain
+from experiments.gpu import sass
 from experiments.gpu.gpu_compile import compile_for
 from experiments.gpu.roofline import occupancy
 from jaxbern.kernels.config import Launch
-from jaxbern.kernels.layout import plan
-from jaxbern.kernels.packed import FORWARD, GRADIENT, SKIP, task, weighed
+from jaxbern.kernels.packed import FORWARD, GRADIENT, SKIP
 from jaxbern.kernels.pallas.pallas_backend import BACKEND
-from tests.ptx import InOut, Kernel, OutputSpec
-from tests.ptx.kernel_checks import CASES, EPS, arguments, check
-from tests.quick import quickly
+from tests.ptx import OutputSpec, executed
+from tests.ptx.executed import check_case, execute, needs_a_compiler
+from tests.ptx.kernel_checks import CASES, EPS
 
-pytestmark = [
-    pytest.mark.skipif(not toolchain.available(), reason=f"needs {toolchain.INSTALL}"),
-    # Otherwise the plugin looks for a driver and is gone when there is none.
-    pytest.mark.skipif(
-        jax.config.jax_platforms != "cpu", reason="needs JAX_PLATFORMS=cpu"
-    ),
-]
+pytestmark = needs_a_compiler
+compiled = functools.partial(executed.compiled, BACKEND)
 
 # Two steps of two tiles for each program: the loop, on few rows.
 LOOP = Launch(rows=8, columns=32, unroll=2, steps=2)
 
 
-def compiled(
-    target, x, coeffs, interval, dy, launch=None, fused=False, outside="clamp"
-):
-    """One training step's calls, compiled for ``target``; arguments need only shapes.
-
-    ``fused`` ones add ``dy`` to the value, and differentiate in the interval too.
-    """
-    options = {"outside": outside, "launch": launch}
-
-    def step(x, coeffs, interval, dy):
-        args, addend = (x, coeffs, interval), dy if fused else None
-        y = BACKEND.evaluate(*args, addend, **options)
-        return y, *BACKEND.vjp(*args, dy, with_interval=fused, **options)
-
-    return compile_for(target, step, x, coeffs, interval, dy)
-
-
-def execute(kernel, inputs, outputs):
-    """Run the PTX; every element must be written, and nothing beside them touched."""
-    # JAX 0.12 names the only kind of parameter that a kernel has.
-    text = kernel.ptx.replace("ld.param::entry.", "ld.param.")
-    result = Kernel(text, kernel.name).launch(
-        kernel.grid, kernel.threads, [*inputs, *outputs], shared_bytes=kernel.shared
-    )
-    assert not any(result.unwritten)
-    return result.outputs
-
-
 @pytest.mark.parametrize("dtype, degree, name, fused, outside", CASES)
 def test_executed_ptx(dtype, degree, name, fused, outside):
-    x, coeffs, interval, dy = args = arguments(dtype, degree, name, fused)
     launch = LOOP if name == "ragged" else None
-    program = compiled("a30", *args, launch, fused, outside)
-    layout = plan(x.shape, coeffs.shape, interval.shape)
-
-    @quickly
-    def pack(x, coeffs, interval, dy):
-        parameters = map(layout.pack_parameters, (coeffs, interval))
-        return layout.pack(x), *parameters, layout.pack(dy)
-
-    rows, packed, ends, each = pack(*args)
-    like_x = OutputSpec(layout.sizes, x.dtype)
-    inputs = [rows, packed, ends, *([each] if fused else [])]
-    forward = program.kernels[SKIP if fused else FORWARD]
-    (y,) = execute(forward, inputs, [like_x])
-    if fused:  # XLA may have the sum written over the addend
-        both = InOut(np.asarray(each))
-        in_place, _ = execute(forward, [*inputs[:-1], both], [both])
-        np.testing.assert_array_equal(in_place, y)
-    args_of = layout, coeffs.shape, interval, outside, launch
-    what = task(GRADIENT, *args_of, with_interval=fused)
-    sums = (what.sums, layout.sizes[0], what.row_blocks, layout.sizes[2])
-    dx, sums = execute(
-        program.kernels[GRADIENT],
-        [rows, packed, ends, each],
-        [like_x, OutputSpec(sums, np.float32)],
-    )
-
-    @quickly
-    def unpack(y, dx, sums):
-        return *map(layout.unpack, (y, dx)), weighed(what, sums, layout)
-
-    check(outside, *args, *unpack(y, dx, sums), addend=dy if fused else None)
+    check_case(BACKEND, dtype, degree, name, fused, outside, launch)
 
 
 def test_special_values_in_executed_ptx():
@@ -121,13 +56,17 @@ def test_special_values_in_executed_ptx():
     assert np.isnan(sums).all()
 
 
-# FP32 instructions per element of the forward and of the gradient kernel, and registers.
-LIMITS = {3: (18, 28, 48), 9: (30, 52, 64), 25: (62, 116, 128)}
+# Multiply-adds, sums and products per element of the forward and of the gradient kernel,
+# and registers. An A30, which has few lanes for them, gets another form at degree 25.
+LIMITS = {3: (14, 20, 48), 9: (28, 41, 64), 25: (57, 87, 128)}
+FEWER = {("a30", 25): (40, 78, 128)}
 ARCHITECTURES = {"a30": "sm_80", "h100": "sm_90"}
 
 
 @pytest.mark.parametrize("target", ARCHITECTURES)
-@pytest.mark.parametrize("degree", LIMITS)
+@pytest.mark.parametrize(
+    "degree", [9, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 25))]
+)
 def test_machine_code(degree, target):
     rows, width = 16384, 256
     shape = functools.partial(jax.ShapeDtypeStruct, dtype=jnp.float32)
@@ -138,7 +77,7 @@ def test_machine_code(degree, target):
     assert not any(
         re.search(r"\b(atom|red)\.", k.ptx) for k in program.kernels.values()
     )
-    *most, registers = LIMITS[degree]
+    *most, registers = FEWER.get((target, degree), LIMITS[degree])
     for name, limit, arrays in zip((FORWARD, GRADIENT), most, (1, 2), strict=True):
         kernel = program.kernels[name]
         report = sass.analyse(kernel.ptx, ARCHITECTURES[target])[name]
@@ -153,8 +92,7 @@ def test_machine_code(degree, target):
             assert loop.loaded == 4 * arrays * elements
             assert loop.stored == 4 * elements
         assert loop.opcodes["FFMA"] >= (degree - 1) * elements
-        # ptxas writes the choice of zero outside the interval as an integer one.
-        assert (loop.fp32 + loop.opcodes["SEL"]) / elements <= limit
+        assert loop.kinds["fma"] / elements <= limit
     partial_sums = (degree + 1) * 4 * program.kernels[GRADIENT].blocks * 32
     assert partial_sums <= 0.02 * 12 * rows * width
 
@@ -170,7 +108,7 @@ def cost(program, name):
     return (loop.fp32 + loop.opcodes["SEL"]) / loop.opcodes["STG"], share, loop
 
 
-@pytest.mark.parametrize("degree", [9, 25])
+@pytest.mark.parametrize("degree", [9, pytest.param(25, marks=pytest.mark.slow)])
 def test_addend_centre_and_interval_cost_little(degree):
     shape = functools.partial(jax.ShapeDtypeStruct, dtype=jnp.float32)
     x, coeffs = shape((16384, 256)), shape((degree + 1, 1, 256))
@@ -184,15 +122,15 @@ def test_addend_centre_and_interval_cost_little(degree):
     assert loop.loaded == 2 * loop.stored
     before, resident, _ = cost(plain, GRADIENT)
     after, still, loop = cost(fused, GRADIENT)
-    # The subtraction, and for each end a multiply-add.
-    assert after <= before + 3
+    # The subtraction, and for each end a multiply-add; in the ratio also t and s.
+    assert after <= before + (3 if degree == 9 else 5)
     assert still >= resident
     assert loop.loaded == 2 * loop.stored
     partial_sums = (degree + 3) * 4 * fused.kernels[GRADIENT].blocks * 32
     assert partial_sums <= 0.02 * 12 * 16384 * 256
 
 
-@pytest.mark.parametrize("degree", [3, 9, 25])
+@pytest.mark.parametrize("degree", [9, pytest.param(25, marks=pytest.mark.slow)])
 def test_straight_tails_cost_little_and_no_byte(degree):
     shape = functools.partial(jax.ShapeDtypeStruct, dtype=jnp.float32)
     args = shape((16384, 256)), shape((degree + 1, 1, 256)), shape((2, 1, 1))
@@ -208,6 +146,7 @@ def test_straight_tails_cost_little_and_no_byte(degree):
         assert per_store[0] == per_store[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ARCHITECTURES)
 def test_the_highest_degree_fits_in_registers(target):
     shape = functools.partial(jax.ShapeDtypeStruct, dtype=jnp.float32)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from . import oracle
-from .errors import Divergence, Endless, MemoryFault, Race, Undefined
+from .errors import Divergence, Endless, MemoryFault, Race, Undefined, Unsupported
 from .kernel import Kernel, OutputSpec
 from .snippet import entry, launch
 
@@ -97,6 +97,14 @@ REVERSE = """
 def test_shared_memory_and_barrier():
     got = run(REVERSE.format(barrier="bar.sync 0;"), 128, module=SHARED)
     assert got.tolist() == list(range(127, -1, -1))
+
+
+def test_a_barrier_that_counts_its_threads():
+    body = REVERSE.format(barrier="mov.b32 %r5, 1;\nbar.sync %r5, 128;")
+    assert run(body, 128, module=SHARED).tolist() == list(range(127, -1, -1))
+    for other in ("bar.sync 1, 64;", "bar.sync %r0, 128;", "bar.sync 16;"):
+        with pytest.raises(Unsupported, match="barrier"):
+            run(REVERSE.format(barrier=other), 128, module=SHARED)
 
 
 def test_a_missing_barrier_is_a_race():

@@ -163,18 +163,26 @@ def active_mask(i: Instruction, shared: dict[str, int]) -> Action:
 
 @builds(["bar", "barrier"], [""])
 def barrier(i: Instruction, shared: dict[str, int]) -> Action:
-    """bar.sync of a whole block, and bar.warp.sync."""
+    """bar.sync of a whole block, which may count its threads, and bar.warp.sync."""
     i.allow("cta", "sync", "warp", "aligned")
-    i.expect(1)
+    warp = "warp" in i.modifiers
+    i.expect(1, 1 if warp else 2)
     if "sync" not in i.modifiers:
         raise Unsupported(i.name)
-    if "warp" in i.modifiers:
-        member = read_bits(i.operands[0], _WORD, shared)
-        return lambda lanes, mask: _together(lanes, mask, member(lanes, mask))
-    if not isinstance(i.operands[0], Immediate) or integer(i.operands[0].text) > 15:
+    number = read_bits(i.operands[0], _WORD, shared)
+    if warp:
+        return lambda lanes, mask: _together(lanes, mask, number(lanes, mask))
+    if isinstance(i.operands[0], Immediate) and integer(i.operands[0].text) > 15:
         raise Unsupported(f"{i.name}: barrier number")
+    counts = [read_bits(operand, _WORD, shared) for operand in i.operands[1:]]
 
     def action(lanes: Lanes, mask: Mask) -> None:
+        numbers = _of(number(lanes, mask), mask)
+        if (numbers != numbers[0]).any() or numbers[0] > 15:
+            raise Unsupported(f"{i.name}: barrier numbers {np.unique(numbers)}")
+        for count in counts:
+            if (_of(count(lanes, mask), mask) != lanes.per_block).any():
+                raise Unsupported(f"{i.name}: a barrier of a part of the block")
         if mask is None:
             lanes.shared.barrier(slice(None))
             return
@@ -185,6 +193,11 @@ def barrier(i: Instruction, shared: dict[str, int]) -> Action:
         lanes.shared.barrier(here)
 
     return action
+
+
+def _of(values: np.ndarray, mask: Mask) -> np.ndarray:
+    """Those of the threads in `mask`; a constant is the same in all."""
+    return values if mask is None or len(values) == 1 else values[mask]
 
 
 @builds(_NO_OP, [""])
