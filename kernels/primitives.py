@@ -114,13 +114,19 @@ def _cotangent_by_parts(x, coeffs, interval, dy, *, wanted, **options):
 
 
 def _by_parts_jvp(by_parts: Callable, bind: Callable):
-    """JVP of a primitive through its definition by parts, keeping its primal whole."""
+    """JVP of a primitive through its definition by parts, keeping its primal whole.
+
+    Gradients in ``x`` alone have no kernel of their own: there the primal is by parts too,
+    and shares the slope with the tangent, so that its derivative is computed once.
+    """
 
     def rule(primals, tangents, **params):
         tangents = map(ad.instantiate_zeros, tangents)
         parts = functools.partial(by_parts, **params)
-        _, out_tangent = jax.jvp(parts, primals, tuple(tangents))
-        return bind(*primals, **params), out_tangent
+        out, out_tangent = jax.jvp(parts, primals, tuple(tangents))
+        if params["wanted"] != "x":
+            out = bind(*primals, **params)
+        return out, out_tangent
 
     return rule
 

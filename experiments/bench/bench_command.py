@@ -13,6 +13,7 @@ as ratios: programs take turns, and the best time of each counts.
 
   op       forward and both gradients of the activation, beside other ways to write them
   step     milliseconds of a training step, over widths and degrees
+  dropin   a training step with BernsteinAct where gelu stood, and compiling a PINN
   compile  seconds to trace and compile 5 and 150 layers
   memory   memory and traffic of a training step compiled for a GPU; none is needed
   epoch    time and memory of an epoch over the paper's grid, as ratios to ReLU
@@ -68,6 +69,13 @@ def _add_programs(kinds) -> None:
     step = _part(kinds, "step", _step)
     _sizes(step, depth=15, width="64,256", degrees="3,9,25")
     _rounds(step, "--rounds", 7)
+    dropin = _part(kinds, "dropin", _dropin)
+    small = "5x32,3x128,3x512"
+    dropin.add_argument(
+        "--sizes", type=types.sizes, default=small, help=f"layers x neurons ({small})"
+    )
+    dropin.add_argument("--rows", type=int, default=256, help="batch (256)")
+    _rounds(dropin, "--rounds", 25)
     compiling = _part(kinds, "compile", _compile)
     _sizes(compiling, degrees="3,9,25")
     _rounds(compiling, "--rounds", 3)
@@ -184,6 +192,13 @@ def _step(options) -> None:
     bench_step.steps(
         options.depth, options.width, options.degree, options.rows, options.rounds
     )
+
+
+def _dropin(options) -> None:
+    from experiments.bench import bench_dropin
+
+    bench_dropin.steps(options.sizes, options.rows, options.rounds)
+    bench_dropin.compilations(min(options.rounds, 3))
 
 
 def _compile(options) -> None:

@@ -16,6 +16,9 @@ from jaxbern.op import bernstein
 # Where a verdict begins. In the networks that were seen to fail, inputs used less than
 # 1% of the interval from the second or third layer on; in those that learned, more than 5%.
 DEAD, EXPLODED, OFTEN, WEAK = 0.01, 100.0, 0.5, 0.01
+# A deep network without normalisation shrinks its signal with any activation, as slopes
+# near zero are about one half. It dies of its activations if gelu would leave this much more.
+BEHIND = 10.0
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,8 @@ def inspect(model: nnx.Module, x: Any) -> Inspection:
     outside the interval; their spread, four standard deviations over its length (50% for
     standard normal inputs on [-4, 4]); the gain, by which the layer multiplies the spread.
     A signal that dies shows in the spread: the polynomials then see one point only, and
-    gradients vanish with it.
+    gradients vanish with it. Deep networks without normalisation shrink their signal with
+    any activation; where gelu would leave as little, the verdict says so.
 
     >>> import jax, jaxbern as jb
     >>> from flax import nnx
@@ -97,16 +101,27 @@ def inspect(model: nnx.Module, x: Any) -> Inspection:
 
 def _uses(found: list[Layer]) -> Iterator[LayerUse]:
     dead = None
-    for layer in found:
-        outside, spread, gain = _measured(layer)
-        verdict = _verdict(layer, outside, spread, gain, dead)
-        if dead is None and spread < DEAD:
+    more = (
+        1.0  # by this factor gelu, in place of the layers so far, would have left more
+    )
+    for index, layer in enumerate(found):
+        outside, spread, gain, ordinary = _measured(layer)
+        if index == 0 and spread > 0:
+            more = max(1.0, DEAD / spread)  # what the first layer gets should be of use
+        dies = spread < DEAD and (dead is not None or not more < BEHIND)
+        if dies and dead is None:
+            verdict = _dies(layer.name, spread)
             dead = layer.name
+        elif dies:
+            verdict = f"dead since {dead}"
+        else:
+            verdict = _verdict(layer, outside, spread, gain)
         yield LayerUse(layer.name, outside, spread, gain, verdict)
+        more *= ordinary / gain if gain > 0 else math.inf
 
 
-def _measured(layer: Layer) -> tuple[float, float, float]:
-    """Fraction outside, spread and gain, over all neurons of a layer."""
+def _measured(layer: Layer) -> tuple[float, float, float, float]:
+    """Fraction outside, spread, gain and the gain of gelu, over all neurons of a layer."""
     x = np.asarray(layer.inputs, np.float32)
     if len(x) < 2:
         raise ValueError(
@@ -115,26 +130,34 @@ def _measured(layer: Layer) -> tuple[float, float, float]:
     coeffs = np.asarray(layer.coeffs, np.float32)
     ends = {"lower": layer.lower, "upper": layer.upper, "outside": layer.outside}
     y = np.asarray(bernstein(jax.numpy.asarray(x), coeffs, **ends), np.float64)
+    gelu = np.asarray(jax.nn.gelu(jax.numpy.asarray(x)), np.float64)
     x = x.astype(np.float64)
     inner, outer = x.var(axis=0), y.var(axis=0)
     length = layer.upper - layer.lower
     outside = np.mean(~((x >= layer.lower) & (x <= layer.upper)))  # NaN is outside
     spread = SPREAD * math.sqrt(np.mean(inner / length**2))
-    gain = math.sqrt(outer.mean() / inner.mean()) if inner.mean() > 0 else 0.0
-    return float(outside), spread, gain
+    gain, ordinary = (
+        math.sqrt(after.mean() / inner.mean()) if inner.mean() > 0 else 0.0
+        for after in (outer, gelu.var(axis=0))
+    )
+    return float(outside), spread, gain, ordinary
 
 
-def _verdict(
-    layer: Layer, outside: float, spread: float, gain: float, dead: str | None
-) -> str:
+def _dies(name: str, spread: float) -> str:
+    return (
+        f"signal dies in {name}: inputs use {_percent(spread)} of the interval; "
+        "start as silu, or normalise before"
+    )
+
+
+def _verdict(layer: Layer, outside: float, spread: float, gain: float) -> str:
+    """Of a layer where the signal is alive."""
     if not math.isfinite(spread):
         return "inputs are not finite"
-    if dead is not None and spread < DEAD:
-        return f"dead since {dead}"
     if spread < DEAD:
         return (
-            f"signal dies in {layer.name}: inputs use {_percent(spread)} of the interval; "
-            "start as silu, or normalise before"
+            f"as small as with gelu: inputs use {_percent(spread)} of the interval; "
+            "normalise before, or larger weights"
         )
     if spread > EXPLODED:
         return f"signal explodes in {layer.name}: normalise before, or smaller weights"

@@ -2,14 +2,17 @@
 
 ``n+1`` column sums over the same ``x`` and ``dy`` are slow in XLA:CPU: every sum is its
 own loop, reads the inputs again and starts its powers anew. A *variadic* reduce is
-emitted as one loop with all its sums. This file cuts the rows into tiles for which
-that loop is vectorised; what is fast differs between the compilers of two versions,
-hence the table below.
+emitted as one loop with all its sums. The compiler unrolls one over four rows and then
+vectorises the loop over neurons; a longer one stays scalar. So rows are summed by fours,
+the results by fours again, and so on. Neurons stay an axis of their own: what a user adds
+to ``x`` for each of them, such as a bias, is computed inside the same loop, and would be
+gathered number by number if rows and neurons were one axis.
 """
 
 import itertools
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -20,24 +23,30 @@ from jaxbern.kernels.xla.products import terms
 
 @dataclass(frozen=True)
 class Tiling:
-    """How rows are cut: ``[depth, lanes]`` values enter one reduce over ``depth``."""
+    """How rows are cut into tiles, which a loop takes one after the other."""
 
-    depth: int  # rows summed by one reduce, per lane
-    lanes: int  # accumulators per sum, at least: all rows of a tile side by side
-    group: int  # sums per reduce
+    depth: int  # rows summed by one reduce
+    elements: int  # of x in a tile, at most
+    sums: int  # per reduce of terms, at most: with more the loop stays scalar
 
 
-# Before 0.11 the compiler unrolls a reduction of four, and then vectorises the loop
-# over lanes; longer ones stay scalar, and so does a reduce of more than a dozen sums.
-_UNROLLED = Tiling(depth=4, lanes=16384, group=7)
-# Since 0.11 it vectorises a long reduction by itself when the output is one short row;
-# there all sums share one loop.
-_STREAMED = Tiling(depth=64, lanes=1, group=128)
+# The sums of a tile, a quarter as many numbers each, stay in the cache.
+_BY_FOURS = Tiling(depth=4, elements=2**17, sums=12)
+# Since JAX 0.11 a tile that is cut out inside a loop is not vectorised that way, but a
+# long reduce is whose output is one short row. Up to a size there is one tile, and a
+# very small one is one reduce, which compiles fastest.
+_WHOLE = Tiling(depth=4, elements=2**20, sums=12)
+_STREAMED = Tiling(depth=64, elements=0, sums=128)
+_AT_ONCE = Tiling(depth=2**13, elements=2**13, sums=128)
 
-# Elements of the innermost loop, at least, where there are so many.
-_VECTORISED = 256
-
-TILING = _UNROLLED if jax.__version_info__ < (0, 11) else _STREAMED
+# Sums of numbers that are in memory already, per reduce.
+_PLAIN_SUMS = 7
+# Lines in a tile are a multiple of this, so that there are two steps by fours.
+_BLOCK = 16
+# Fewer sums than this are not worth the time to compile more steps by fours.
+_FEW = 2**11
+# Fewer neurons than this do not fill vectors: several rows stand side by side.
+_NARROW, _LANES = 8, 64
 
 
 def sum_terms(
@@ -78,72 +87,98 @@ def sum_terms(
     own = (len(interval), *x.shape[:split], *interval.shape[1 + split :])
     interval = jnp.broadcast_to(interval, own)
     sums = _by_tiles(
-        x.reshape(groups, rows * width),
-        dy.reshape(groups, rows * width),
+        x.reshape(groups, rows, width),
+        dy.reshape(groups, rows, width),
         interval.reshape(len(interval), groups, 1, interval.shape[-1]),
         degree=degree,
-        width=width,
         ends=ends,
-        tiling=tiling,
+        tiling=tiling or choose(x.size, rows),
     )
     sums = sums.reshape(count, *kept)
     axes = tuple(1 + i for i, size in enumerate(shape) if size != kept[i])
     return jnp.sum(sums, axis=axes, keepdims=True) if axes else sums
 
 
-def _folded(groups: int) -> Tiling:
-    """Rows side by side fill the vectors of a layer of width one, in every version."""
-    return replace(_UNROLLED, lanes=_VECTORISED * groups)
+def choose(size: int, rows: int) -> Tiling:
+    """What is fastest for an ``x`` of this size with this version's compiler."""
+    if jax.__version_info__ < (0, 11):
+        return _BY_FOURS
+    if size < _AT_ONCE.elements:
+        return _AT_ONCE
+    short = size <= _WHOLE.elements or rows < _STREAMED.depth
+    return _WHOLE if short else _STREAMED
 
 
-def _by_tiles(x, dy, interval, *, degree, width, ends, tiling):
-    """Sums over rows: from ``[groups, rows * width]`` to ``[n+1, groups, width]``."""
-    groups, size = x.shape
-    rows = size // width
-    if tiling is None:
-        tiling = _folded(groups) if width == 1 else TILING
-    # A tile is [groups, depth, outer, inner]: the loop over `inner`, one or more rows, is
-    # vectorised, that over `outer` is shared among the cores.
-    beside = max(1, min(tiling.lanes // (width * groups), -(-rows // tiling.depth)))
-    inner = max(1, min(beside, _VECTORISED // width))
-    outer = beside // inner
-    tile = tiling.depth * outer * inner * width
+def _by_tiles(x, dy, interval, *, degree, ends, tiling: Tiling):
+    """Sums over rows: from ``[groups, rows, width]`` to ``[n+1, groups, width]``."""
+    groups, rows, width = x.shape
+    beside = max(1, min(rows, _LANES // width)) if width < _NARROW else 1
+    lines, line = rows // beside, beside * width
+    depth = min(tiling.depth, lines)
+    block = depth if lines < _BLOCK else max(_BLOCK, depth)
+    most = max(block, tiling.elements // (groups * line))
+    tile = 2 ** int(math.log2(most)) if lines > most else lines - lines % block
     if interval.shape[-1] > 1:
-        interval = jnp.tile(interval, (1, 1, 1, inner))
-    interval = interval[:, :, :, None]
+        interval = jnp.tile(interval, (1, 1, 1, beside))
+    interval = interval[:, :, None]
 
     def reduce_tile(x, dy):
-        shape = (groups, tiling.depth, outer, inner * width)
-        x, dy = (v.reshape(shape) for v in (x, dy))
-        count = -(-(degree + 1) // tiling.group)
-        edges = [(degree + 1) * i // count for i in range(count + 1)]
-        zero = jnp.zeros((), interval.dtype)
+        """From some rows of ``x`` and ``dy`` to ``n+1`` sums ``[groups, 1, line]``."""
+        shape = (groups, depth, -1, line)
+        x, dy = x.reshape(shape), dy.reshape(shape)
         sums = []
-        for first, last in itertools.pairwise(edges):
+        for first, last in itertools.pairwise(_edges(degree + 1, tiling.sums)):
             # Casting and clamping happen in there, inside this loop: outside they
             # would be arrays of their own.
             cut = {"first": first, "last": last}
-            values = terms(x, dy, interval, degree, ends=ends, **cut)
-            sums += lax.reduce(values, [zero] * len(values), _add, (1,))
-        return sums
+            sums += _reduce(terms(x, dy, interval, degree, ends=ends, **cut))
+        return _sum_lines(sums)
 
     def add_tile(i, sums):
-        cut = [lax.dynamic_slice_in_dim(v, i * tile, tile, axis=1) for v in (x, dy)]
+        cut = [lax.dynamic_slice_in_dim(v, i * size, size, axis=1) for v in (x, dy)]
         return _add(sums, reduce_tile(*cut))
 
-    # The sums start from one tile: the rows left over, with dy = 0 in the padding, or
-    # the first.
-    full, rest = divmod(size, tile)
-    padding = ((0, 0), (0, tile - rest))
-    begin = (
-        [jnp.pad(v[:, size - rest :], padding) for v in (x, dy)]
-        if rest
-        else [v[:, :tile] for v in (x, dy)]
-    )
+    # The rows left over make the first tile, with dy = 0 in the padding. If there is no
+    # other tile they belong to, all rows are padded: to compile one tile is cheaper.
+    size = tile * beside
+    full, rest = divmod(rows, size)
+    if rest and full == 1:
+        full, rest = 0, rows
+    if rest:
+        padding = ((0, 0), (0, -rest % (block * beside)), (0, 0))
+        begin = [jnp.pad(v[:, rows - rest :], padding) for v in (x, dy)]
+    else:
+        begin = [v[:, :size] for v in (x, dy)]
     sums = reduce_tile(*begin)
-    if full > (rest == 0):
-        sums = lax.fori_loop(int(rest == 0), full, add_tile, sums)
-    return jnp.stack(sums).reshape(len(sums), groups, -1, width).sum(axis=2)
+    first = int(rest == 0)
+    if full > first:
+        sums = lax.fori_loop(first, full, add_tile, sums)
+    return jnp.stack(sums).reshape(len(sums), groups, beside, width).sum(axis=2)
+
+
+def _edges(count: int, most: int) -> list[int]:
+    """Cut ``count`` terms into equal parts of at most ``most``."""
+    parts = -(-count // most)
+    return [count * i // parts for i in range(parts + 1)]
+
+
+def _reduce(values: Sequence[jax.Array]) -> list[jax.Array]:
+    """Sum each over the axis 1, in one loop."""
+    zero = jnp.zeros((), values[0].dtype)
+    return list(lax.reduce(values, [zero] * len(values), _add, (1,)))
+
+
+def _sum_lines(sums: list[jax.Array]) -> list[jax.Array]:
+    """From ``[groups, lines, line]`` each to ``[groups, 1, line]``."""
+    groups, _, line = sums[0].shape
+    few = sums[0].size < _FEW
+    while sums[0].shape[1] % 4 == 0 and not few:
+        stacked = [s.reshape(groups, 4, -1, line) for s in sums]
+        edges = itertools.pairwise(_edges(len(sums), _PLAIN_SUMS))
+        sums = [s for i, j in edges for s in _reduce(stacked[i:j])]
+    if sums[0].shape[1] > 1:
+        sums = list(jnp.stack(sums).sum(axis=2, keepdims=True))
+    return sums
 
 
 def _add(left, right):

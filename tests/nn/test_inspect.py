@@ -78,6 +78,36 @@ def test_a_signal_that_dies_is_seen_where_it_dies(x):
     assert "signal dies in layers.3" in str(found)
 
 
+def test_a_signal_that_shrinks_as_with_gelu_is_not_dead(x):
+    """20x64: behind the default layer and behind gelu the last inputs are as small."""
+    spreads = []
+    for act in (default, gelu):
+        net = deep(20, 64, act)
+        h = x
+        for layer in net.layers[:-2]:
+            h = layer(h)
+        spreads.append(float(jnp.mean(jnp.std(h, axis=0))))
+    assert 0.5 < spreads[0] / spreads[1] < 2
+    found = jb.inspect(deep(20, 64, default), x)
+    small = [layer for layer in found.layers if layer.spread < 0.01]
+    assert small  # else this test shows nothing
+    assert all(layer.verdict.startswith("as small as with gelu") for layer in small)
+    assert all(u.verdict == "fine" for u in found.layers if u.spread >= 0.01)
+
+
+def test_a_signal_that_shrinks_faster_than_with_gelu_dies(x):
+    """One tenth of gelu is left after a few layers whose slope is a third of its."""
+
+    def flat(width, rngs):
+        return jb.BernsteinAct(width, init=lambda x: 0.15 * x, rngs=rngs)
+
+    found = jb.inspect(deep(8, 64, flat), x)
+    verdicts = [layer.verdict for layer in found.layers]
+    first = next(k for k, v in enumerate(verdicts) if v.startswith("signal dies"))
+    assert 2 <= first <= 4
+    assert all(v.startswith("dead since") for v in verdicts[first + 1 :])
+
+
 def test_the_numbers_are_those_of_the_definition(x):
     act = jb.BernsteinAct(8, lower=-1.0, upper=3.0, init="tanh", rngs=nnx.Rngs(0))
     (layer,) = jb.inspect(act, x).layers
