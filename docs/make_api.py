@@ -47,7 +47,17 @@ NAMES = {
         "from_function",
         "to_power",
     ),
-    "jaxbern.certify": ("bounds", "lipschitz", "Bounds"),
+    "jaxbern.certify": (
+        "bounds",
+        "robustness",
+        "robust_loss",
+        "RobustSchedule",
+        "lipschitz",
+        "margin_weights",
+        "Ball",
+        "Bounds",
+        "Robustness",
+    ),
     "jaxbern.train": (
         "fit",
         "TrainConfig",
