@@ -101,5 +101,6 @@ def _direction(slope: jax.Array, norm: float) -> jax.Array:
     if norm == 2:
         return slope / jnp.maximum(_norm(slope, 2), 1e-30)
     largest = jnp.max(jnp.abs(slope).reshape(len(slope), -1), axis=1)
-    chosen = jnp.sign(slope) * (jnp.abs(slope) >= 0.9 * _spread(largest, slope))
+    steep = jnp.abs(slope) >= 0.9 * _spread(largest, slope)
+    chosen = jnp.where(steep, jnp.sign(slope), 0)
     return chosen / jnp.maximum(_norm(chosen, 1), 1.0)

@@ -88,14 +88,16 @@ def bounded(
         lower = only_if(valid, found.boxes[output]).lower[0]
         worst = jnp.argmin(lower)
         factors = found.factors
-        gaps, values = [], []
+        gaps, values = [jnp.full(1, -1, dtype)], [jnp.zeros(1, dtype)]
         for k in steps:
             step: Any = graph.steps[k]
             gap, value = _loose(found, k, step, factors[k][worst].reshape(-1))
             gaps.append(gap)
             values.append(value)
+        # The first place stands for no neuron, in a network without activations.
         gap, value = jnp.concatenate(gaps), jnp.concatenate(values)
-        neuron = jnp.argmax(gap)
+        best = jnp.argmax(gap)
+        neuron = jnp.maximum(best - 1, 0)
         slope = factors[0][worst].reshape(-1)
         width = box.upper - box.lower
         entry = jnp.argmax((jnp.abs(slope) + 1e-3 * jnp.max(jnp.abs(slope))) * width)
@@ -103,7 +105,7 @@ def bounded(
         if in_ball is not None:
             lowest = 0.5 * (box.lower + box.upper)
         proved = jnp.all(lower > 0) | (found.empty & valid)
-        return Report(lower, proved, neuron, value[neuron], entry, lowest)
+        return Report(lower, proved, neuron, value[best], entry, lowest)
 
     return jax.vmap(one)(parts.box, parts.limits, weights, ball)
 

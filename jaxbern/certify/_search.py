@@ -171,7 +171,7 @@ class Search:
         made = []
         for right in (False, True):
             box, limits = part.box, part.limits
-            if self.by_input[part.row]:
+            if self.by_input[part.row] or not self.neurons:
                 middle = box.lower[part.entry] / 2 + box.upper[part.entry] / 2
                 box = _half(box, part.entry, middle, right)
             else:

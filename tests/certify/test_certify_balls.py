@@ -95,7 +95,7 @@ def test_a_linear_network_is_known_exactly(norm, dual):
     )
     low, high = run(CENTRE)
     reach = 0.5 * np.linalg.norm(kernels[0] @ kernels[1], dual, axis=0)
-    np.testing.assert_allclose(high - low, 2 * np.tile(reach, (2, 1)), rtol=1e-4)
+    np.testing.assert_allclose(high - low, 2 * np.tile(reach, (2, 1)), rtol=5e-4)
 
 
 def test_lipschitz_in_norm_1_is_that_of_the_transpose():
