@@ -21,6 +21,10 @@ EXPERIMENTS = {
         "experiments.capacity.capacity_command",
         "one neuron that solves XOR: what small networks can do, beside ReLU",
     ),
+    "certified": (
+        "experiments.certified.certified_command",
+        "networks trained to be provable: Bernstein, ReLU and DeepBern-Nets",
+    ),
     "comparison": (
         "experiments.comparison.comparison_command",
         "time, memory and training beside DeepBern-Nets, rationals and KANs",

@@ -16,6 +16,22 @@ Activation Functions*, 2018, for lines substituted backward through a network.
 
 from jaxbern.certify._api import bounds as bounds
 from jaxbern.certify._api import lipschitz as lipschitz
+from jaxbern.certify._ball import Ball as Ball
+from jaxbern.certify._robustness import Robustness as Robustness
+from jaxbern.certify._robustness import robustness as robustness
 from jaxbern.certify._rounding import Bounds as Bounds
+from jaxbern.certify._training import RobustSchedule as RobustSchedule
+from jaxbern.certify._training import margin_weights as margin_weights
+from jaxbern.certify._training import robust_loss as robust_loss
 
-__all__ = ["Bounds", "bounds", "lipschitz"]
+__all__ = [
+    "Ball",
+    "Bounds",
+    "RobustSchedule",
+    "Robustness",
+    "bounds",
+    "lipschitz",
+    "margin_weights",
+    "robust_loss",
+    "robustness",
+]

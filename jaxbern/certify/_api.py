@@ -1,34 +1,29 @@
 """``jaxbern.certify.bounds`` and ``jaxbern.certify.lipschitz``."""
 
-import functools
-import math
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from flax import nnx
 from jax.typing import ArrayLike
 
-from jaxbern.certify import _arguments, _bernstein, _lipschitz, _propagate
-from jaxbern.certify._layers import fold
-from jaxbern.certify._lines import heights
-from jaxbern.certify._rounding import Bounds, largest, only_if
-from jaxbern.certify._split_boxes import split
-from jaxbern.nn import MLP, BernsteinAct, NetworkConfig, forward
-from jaxbern.op import arithmetic, widths
-
-# So many boxes at a time: the affine method keeps matrices [2W, W] for each.
-_AT_ONCE = 64
+from jaxbern.certify import _arguments, _modules, _programs
+from jaxbern.certify._ball import NORMS, Ball
+from jaxbern.certify._rounding import Bounds
+from jaxbern.nn import MLP, BernsteinAct
+from jaxbern.op import arithmetic
 
 
 def bounds(
-    network: MLP | BernsteinAct,
-    lower: ArrayLike,
-    upper: ArrayLike,
+    network: nnx.Module,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
     *,
     method: str = "affine",
     weights: ArrayLike | None = None,
     splits: int = 0,
+    ball: Ball | None = None,
+    rigorous: bool = True,
 ) -> Bounds:
     """``lower <= f(x) <= upper`` for all ``x`` in a box: sound, also in rounding.
 
@@ -40,14 +35,21 @@ def bounds(
     Works under ``jit``, ``vmap`` and ``grad``; a batch of boxes is computed 64 at a time.
 
     Args:
-      network: in evaluation mode.
-      lower: ends of the box, ``[..., in]``; an infinite end is allowed.
+      network: in evaluation mode: a ``jb.MLP``, a ``jb.BernsteinAct``, or any ``nnx`` module
+        made of Linear, Conv, BatchNorm, pooling, skips and activations.
+      lower: ends of the box, ``[..., in]``, or ``[batch, ...]`` as the module takes its
+        inputs; an infinite end is allowed.
       upper: the other ends.
       method: ``"affine"`` or ``"interval"``.
       weights: ``[k, out]``, to bound ``weights @ f(x)``, such as the margin ``[[-1.0, 1.0]]``
-        between two logits: far tighter than the difference of their bounds.
+        between two logits: far tighter than the difference of their bounds. Or
+        ``[..., k, out]``, others for each box.
       splits: halve the box so many times along the inputs that matter most, and
         return what encloses all ``2 ** splits`` parts.
+      ball: a :class:`Ball`; the bounds are for inputs in the box that are in the ball too.
+        The box may then be left out.
+      rigorous: False leaves out rounding terms and takes each polynomial in one piece:
+        fast to differentiate, for training, and no proof. Only for ``"interval"``.
 
     Returns:
       Bounds ``(lower, upper)``, each ``[..., out]`` or ``[..., k]``.
@@ -61,17 +63,26 @@ def bounds(
     >>> bool(jnp.all((low <= logits) & (logits <= high)))
     True
     """
-    _arguments.check_network(network)
+    _modules.check_known(network)
+    _modules.check_evaluation(network)
     _arguments.check_choice("method", method, ("affine", "interval"))
     _arguments.check_splits(splits)
-    width, dtypes = _arguments.width_of(network), _arguments.dtypes_of(network)
-    box = _arguments.box_of(lower, upper, width, *dtypes)
+    _arguments.check_rigorous(rigorous, method, splits, ball)
+    dtypes = _arguments.dtypes_of(network)
+    shape = _arguments.shape_of(network)
+    box, ball = _arguments.region_of(lower, upper, ball, shape, *dtypes)
     if isinstance(network, BernsteinAct):
-        _arguments.refuse_for_activation(weights=weights, splits=splits)
-        return _of_activation(_ranges, network, box)
-    weights = _arguments.weights_of(weights, network.config.out_features)
-    numbers = network.params(), (network.mean[...], network.var[...]), weights
-    return _bounds(network.config, *numbers, box, method=method, splits=int(splits))
+        _arguments.refuse_for_activation(weights=weights, splits=splits, ball=ball)
+        return _programs.of_activation(_programs.ranges, network, box)
+    kind, numbers = _programs.parts(network)
+    row = box.lower.shape[1:] if shape is None else shape
+    leading = box.lower.shape[: box.lower.ndim - len(row)]
+    weights = _arguments.weights_of(
+        weights, _programs.outputs(kind, numbers, row, box.lower.dtype), leading
+    )
+    options: dict[str, Any] = {"row": row, "splits": int(splits)}
+    options["method"] = method if rigorous else "fast"
+    return _programs.bounds(kind, numbers, box, weights, ball, **options)
 
 
 def lipschitz(
@@ -94,7 +105,7 @@ def lipschitz(
       network: in evaluation mode.
       lower: ends of the box, ``[..., in]``; without a box ``L`` holds for all inputs.
       upper: the other ends.
-      norm: of inputs and outputs, 2 or ``jnp.inf``.
+      norm: of inputs and outputs, 1, 2 or ``jnp.inf``.
       method: ``"jacobian"`` or ``"product"``.
       weights: ``[k, out]``, for ``weights @ f(x)`` instead of ``f(x)``.
       splits: as for :func:`bounds`; the largest constant of all parts.
@@ -110,123 +121,26 @@ def lipschitz(
     """
     _arguments.check_network(network)
     _arguments.check_choice("method", method, ("jacobian", "product"))
-    _arguments.check_choice("norm", norm, (2, math.inf))
+    _arguments.check_choice("norm", norm, NORMS)
     _arguments.check_splits(splits, has_box=lower is not None)
-    width, dtypes = _arguments.width_of(network), _arguments.dtypes_of(network)
-    box = _arguments.optional_box(lower, upper, width, *dtypes)
+    shape, dtypes = _arguments.shape_of(network), _arguments.dtypes_of(network)
+    assert shape is not None
+    box = _arguments.optional_box(lower, upper, shape, *dtypes)
     if isinstance(network, BernsteinAct):
         _arguments.refuse_for_activation(weights=weights, splits=splits)
         if box is None:
-            everything = jnp.full(width, jnp.inf, arithmetic(*dtypes))
+            everything = jnp.full(shape, jnp.inf, arithmetic(*dtypes))
             box = Bounds(-everything, everything)
-        return _of_activation(_steepest, network, box)
-    weights = _arguments.weights_of(weights, network.config.out_features)
-    numbers = network.params(), (network.mean[...], network.var[...]), weights
+        return _programs.of_activation(_programs.steepest, network, box)
+    leading = () if box is None else box.lower.shape[:-1]
+    outputs = network.config.out_features
+    weights = _arguments.weights_of(weights, outputs, leading, per_box=False)
+    config, numbers = _programs.parts(network)
     options = {"norm": norm, "method": method}
     if box is None:
-        return _constant(network.config, *numbers, arithmetic(*dtypes), **options)
-    return _constant_in(network.config, *numbers, box, splits=int(splits), **options)
-
-
-@functools.partial(jax.jit, static_argnames=("config", "method", "splits"))
-def _bounds(config, params, running, weights, box, *, method, splits):
-    network = fold(config, params, running, weights, box.lower.dtype)
-    one = functools.partial(_propagate.bounds, config, network, method=method)
-    guide = _guide(config, params, running, weights)
-    each = _over_parts(one, guide, box, splits)
-    found = Bounds(jnp.min(each.lower, axis=-2), jnp.max(each.upper, axis=-2))
-    return only_if((network.valid & _ordered(box))[..., None], found)
-
-
-@functools.partial(jax.jit, static_argnames=("config", "dtype", "norm", "method"))
-def _constant(config, params, running, weights, dtype, *, norm, method):
-    network = fold(config, params, running, weights, dtype)
-    found = _lipschitz.lipschitz(config, network, None, norm=norm, method=method)
-    return _at_most(found, network.valid)
-
-
-@functools.partial(jax.jit, static_argnames=("config", "norm", "method", "splits"))
-def _constant_in(config, params, running, weights, box, *, norm, method, splits):
-    network = fold(config, params, running, weights, box.lower.dtype)
-    one = functools.partial(
-        _lipschitz.lipschitz, config, network, norm=norm, method=method
+        dtype = arithmetic(*dtypes)
+        return _programs.constant(config, numbers, weights, dtype, **options)
+    splits = int(splits)
+    return _programs.constant_in(
+        config, numbers, box, weights, splits=splits, **options
     )
-    guide = _guide(config, params, running, weights)
-    found = jnp.max(_over_parts(one, guide, box, splits), axis=-1)
-    return _at_most(found, network.valid & _ordered(box))
-
-
-def _ordered(box: Bounds) -> jax.Array:
-    """Whether a box is one, ``[...]``: under ``jit`` it cannot be refused."""
-    return jnp.all(box.lower <= box.upper, axis=-1)
-
-
-def _at_most(constant: jax.Array, holds: jax.Array) -> jax.Array:
-    """The constant where ``holds``, else infinity; NaN says nothing either."""
-    return jnp.where(holds & ~jnp.isnan(constant), constant, jnp.inf)
-
-
-def _guide(config: NetworkConfig, params, running, weights) -> Callable:
-    """The network at one input, as it is computed: it only chooses where to split."""
-
-    def f(x: jax.Array) -> jax.Array:
-        logits = forward(config, params, x[None], running).logits[0]
-        return logits if weights is None else weights.astype(logits.dtype) @ logits
-
-    return f
-
-
-def _over_parts(one: Callable, guide: Callable, box: Bounds, splits: int) -> Any:
-    """What ``one`` gives for each part of each box, ``[..., parts, *result]``."""
-    leading = box.lower.shape[:-1]
-    boxes = jax.tree.map(lambda end: end.reshape(-1, end.shape[-1]), box)
-    if splits:
-        boxes = jax.vmap(lambda box: split(guide, box, splits))(boxes)
-        boxes = jax.tree.map(lambda end: end.reshape(-1, end.shape[-1]), boxes)
-    few = len(boxes.lower) <= _AT_ONCE
-    each = (
-        jax.vmap(one)
-        if few
-        else functools.partial(jax.lax.map, one, batch_size=_AT_ONCE)
-    )
-    found = each(boxes)
-    return jax.tree.map(lambda a: a.reshape(*leading, 2**splits, *a.shape[1:]), found)
-
-
-def _of_activation(each: Callable, network: BernsteinAct, box: Bounds) -> Any:
-    """What ``each`` gives for every ``[in]`` of a box ``[..., in]``."""
-    coeffs, (lower, upper) = network.coefficients, network.interval
-    numbers = [jnp.asarray(a, box.lower.dtype) for a in (coeffs, lower, upper)]
-    # One polynomial for all inputs is as many equal ones.
-    numbers[0] = jnp.broadcast_to(numbers[0], (box.lower.shape[-1], coeffs.shape[-1]))
-    leading = box.lower.shape[:-1]
-    rows = jax.tree.map(lambda end: end.reshape(-1, end.shape[-1]), box)
-    found = each(*numbers, rows, network.config.outside)
-    return jax.tree.map(lambda a: a.reshape(*leading, *a.shape[1:]), found)
-
-
-@functools.partial(jax.jit, static_argnums=4)
-def _ranges(coeffs, lower, upper, boxes: Bounds, outside: str) -> Bounds:
-    def one(box):
-        found = heights(_bernstein.points(coeffs, lower, upper, box, outside))
-        return only_if(_usable(coeffs, lower, upper, box), found)
-
-    return jax.vmap(one)(boxes)
-
-
-@functools.partial(jax.jit, static_argnums=4)
-def _steepest(coeffs, lower, upper, boxes: Bounds, outside: str) -> jax.Array:
-    def one(box):
-        found = _bernstein.slopes(coeffs, lower, upper, box, outside)
-        return jnp.max(largest(only_if(_usable(coeffs, lower, upper, box), found)))
-
-    return jax.vmap(one)(boxes)
-
-
-def _usable(coeffs, lower, upper, box: Bounds) -> jax.Array:
-    """Whether a neuron's numbers, its interval and its box say anything, ``[W]``."""
-    narrowest, widest = widths(coeffs.dtype)
-    width = upper - lower  # of a learned interval, or a batch's
-    interval = (narrowest <= width) & (width <= widest)
-    finite = jnp.all(jnp.isfinite(coeffs), axis=1)
-    return finite & interval & (box.lower <= box.upper)

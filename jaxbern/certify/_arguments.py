@@ -4,11 +4,14 @@ import numbers
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 from jax.typing import ArrayLike
 
-from jaxbern.certify._rounding import Bounds
+from jaxbern.certify._ball import NORMS, Ball
+from jaxbern.certify._modules import check_evaluation
+from jaxbern.certify._rounding import Bounds, gamma, size
 from jaxbern.nn import MLP, BernsteinAct
 from jaxbern.op import arithmetic, floating
 
@@ -20,15 +23,10 @@ def check_network(network: Any) -> None:
     if not isinstance(network, MLP | BernsteinAct):
         raise TypeError(
             "network must be a jaxbern.MLP or a jaxbern.BernsteinAct, got "
-            f"{type(network).__name__}; bounds of other modules need their structure, "
-            "which is not known here"
+            f"{type(network).__name__}; of other modules there are bounds, but no "
+            "Lipschitz constants yet"
         )
-    batch = isinstance(network, MLP) or network.config.domain == "batch"
-    if batch and not network.use_running_average:
-        raise ValueError(
-            "network must be in evaluation mode: in training its outputs depend on the "
-            "whole batch; call network.eval() first"
-        )
+    check_evaluation(network)
 
 
 def check_choice(name: str, value: Any, choices: tuple) -> None:
@@ -54,15 +52,81 @@ def check_splits(splits: Any, *, has_box: bool = True) -> None:
         )
 
 
-def box_of(lower: ArrayLike, upper: ArrayLike, features: int, *others: Any) -> Bounds:
-    """Both ends, ``[..., features]``, in the dtype to compute in."""
+def check_rigorous(rigorous: Any, method: str, splits: int, ball: Any) -> None:
+    """Without rounding terms there are intervals alone."""
+    if not isinstance(rigorous, bool):
+        raise TypeError(f"rigorous must be True or False, got {rigorous!r}")
+    if not rigorous and (method != "interval" or splits or ball is not None):
+        raise ValueError(
+            'rigorous=False is for training, with method="interval" and without splits '
+            f"or ball; got method={method!r}, splits={splits}, ball={ball!r}"
+        )
+
+
+def region_of(
+    lower: ArrayLike | None,
+    upper: ArrayLike | None,
+    ball: Ball | None,
+    shape: tuple[int, ...] | None,
+    *others: Any,
+) -> tuple[Bounds, Ball | None]:
+    """A box, and the ball within it if there is one."""
+    if ball is None:
+        if lower is None or upper is None:
+            raise ValueError("give lower and upper, the ends of a box, or a ball")
+        return box_of(lower, upper, shape, *others), None
+    if not isinstance(ball, Ball):
+        raise TypeError(
+            f"ball must be a jb.certify.Ball(centre, radius, norm), got {ball!r}"
+        )
+    check_choice("norm", ball.norm, NORMS)
+    centre = floating("centre", ball.centre)
+    _check_shape("centre", centre, shape)
+    leading = centre.shape[: centre.ndim - (centre.ndim - 1 if shape is None else 1)]
+    if lower is None and upper is None:
+        everything = jnp.full(centre.shape, jnp.inf, centre.dtype)
+        lower, upper = -everything, everything
+    if lower is None or upper is None:
+        raise ValueError("lower and upper belong together: give both or neither")
+    box = box_of(lower, upper, shape, centre.dtype, *others)
+    dtype = box.lower.dtype
+    radius = jnp.asarray(_outward("radius", np.asarray(ball.radius, float)
+                         if isinstance(ball.radius, float | int) else ball.radius, np.inf),
+                         dtype)  # fmt: skip
+    if not isinstance(radius, jax.core.Tracer) and not bool(jnp.all(radius >= 0)):
+        raise ValueError(f"radius must not be negative, got {ball.radius!r}")
+    if radius.shape not in ((), leading):
+        raise ValueError(
+            f"radius must be a number or have shape {list(leading)}, one for each centre, "
+            f"got {list(radius.shape)}"
+        )
+    if box.lower.shape != centre.shape:
+        raise ValueError(
+            f"centre and box must have one shape, got {list(centre.shape)} and "
+            f"{list(box.lower.shape)}"
+        )
+    centre = centre.astype(dtype)
+    spread = radius.reshape(*radius.shape, *[1] * (centre.ndim - radius.ndim))
+    step = gamma(0, dtype) * (size(centre) + spread)
+    box = Bounds(
+        jnp.maximum(box.lower, centre - spread - step),
+        jnp.minimum(box.upper, centre + spread + step),
+    )
+    return box, Ball(centre, radius, ball.norm)
+
+
+def box_of(
+    lower: ArrayLike, upper: ArrayLike, shape: tuple[int, ...] | None, *others: Any
+) -> Bounds:
+    """Both ends, ``[..., *shape]``, in the dtype to compute in."""
     given = lower, upper
     ends = Bounds(_outward("lower", lower, -np.inf), _outward("upper", upper, np.inf))
     for name, end in zip(("lower", "upper"), ends, strict=True):
-        if end.shape[-1:] != (features,) or end.shape != ends.lower.shape:
+        _check_shape(name, end, shape)
+        if end.shape != ends.lower.shape:
             raise ValueError(
-                f"lower and upper must both have shape [..., {features}], one number for "
-                f"each input; {name} has {list(end.shape)}"
+                f"lower and upper must have the same shape, one number for each input; "
+                f"lower has {list(ends.lower.shape)}, {name} has {list(end.shape)}"
             )
     if not any(isinstance(end, jax.core.Tracer) for end in given):
         low, high = (np.asarray(end, np.float64) for end in given)
@@ -73,6 +137,20 @@ def box_of(lower: ArrayLike, upper: ArrayLike, features: int, *others: Any) -> B
             )
     dtype = arithmetic(*(end.dtype for end in ends), *others)
     return Bounds(*(end.astype(dtype) for end in ends))
+
+
+def _check_shape(name: str, array: Any, shape: tuple[int, ...] | None) -> None:
+    if shape is None:
+        if array.ndim < 2:
+            raise ValueError(
+                f"{name} must have shape [batch, ...] as the module takes its inputs, got "
+                f"{list(array.shape)}; write {name}[None] for one input"
+            )
+    elif array.shape[-1:] != shape:
+        raise ValueError(
+            f"lower and upper must both have shape [..., {shape[0]}], one number for "
+            f"each input; {name} has {list(array.shape)}"
+        )
 
 
 def _outward(name: str, end: ArrayLike, direction: float) -> jax.Array:
@@ -91,7 +169,10 @@ def _outward(name: str, end: ArrayLike, direction: float) -> jax.Array:
 
 
 def optional_box(
-    lower: ArrayLike | None, upper: ArrayLike | None, features: int, *others: Any
+    lower: ArrayLike | None,
+    upper: ArrayLike | None,
+    shape: tuple[int, ...],
+    *others: Any,
 ) -> Bounds | None:
     """A box, or None for all inputs."""
     if (lower is None) != (upper is None):
@@ -101,44 +182,59 @@ def optional_box(
         )
     if lower is None or upper is None:
         return None
-    return box_of(lower, upper, features, *others)
+    return box_of(lower, upper, shape, *others)
 
 
-def weights_of(weights: ArrayLike | None, outputs: int) -> jax.Array | None:
-    """``[k, outputs]``, one row for each combination of the outputs."""
+def weights_of(
+    weights: ArrayLike | None,
+    outputs: int | None,
+    leading: tuple[int, ...],
+    *,
+    per_box: bool = True,
+) -> jax.Array | None:
+    """``[k, outputs]``, one row for each combination of the outputs, or some for each box."""
     if weights is None:
         return None
-    array = floating("weights", weights)
-    if array.ndim != 2 or array.shape[1] != outputs:
+    if outputs is None:
         raise ValueError(
-            f"weights must have shape [k, {outputs}], one row for each combination of "
-            f"the outputs, got {list(array.shape)}"
+            "weights combine outputs of shape [batch, out]; this network's have another"
+        )
+    array = floating("weights", weights)
+    shapes = [(), leading] if per_box else [()]
+    if array.ndim < 2 or array.shape[-1] != outputs or array.shape[:-2] not in shapes:
+        each = f" or {[*leading, 'k', outputs]}".replace("'", "") if per_box else ""
+        raise ValueError(
+            f"weights must have shape [k, {outputs}]{each}, one row for each combination "
+            f"of the outputs, got {list(array.shape)}"
         )
     return array
 
 
 def refuse_for_activation(**options: Any) -> None:
-    """Of what an activation alone has no use for."""
+    """Reject options that apply only to networks."""
     for name, value in options.items():
-        if value is not None and value != 0:
+        if value is not None and not (isinstance(value, int) and value == 0):
             raise ValueError(
                 f"{name} is for networks; an activation acts on each input by itself, "
                 f"so leave it out (got {name}={value!r})"
             )
 
 
-def width_of(network: MLP | BernsteinAct) -> int:
-    """How many inputs it has."""
+def shape_of(network: Any) -> tuple[int, ...] | None:
+    """The shape of one input; None if only the module knows it."""
     if isinstance(network, MLP):
-        return network.config.in_features
+        return (network.config.in_features,)
+    if not isinstance(network, BernsteinAct):
+        return None
     if network.features is None:
         raise ValueError(
             "a shared BernsteinAct must know the width that it is certified for: make it "
             "with features=..., as in BernsteinAct(16, shared=True)"
         )
-    return network.features
+    return (network.features,)
 
 
-def dtypes_of(network: MLP | BernsteinAct) -> list[Any]:
-    """Of all numbers stored."""
-    return [array.dtype for array in jax.tree.leaves(nnx.state(network))]
+def dtypes_of(network: Any) -> list[Any]:
+    """The floating dtypes of all numbers stored."""
+    leaves = jax.tree.leaves(nnx.state(network))
+    return [a.dtype for a in leaves if jnp.issubdtype(a.dtype, jnp.floating)]

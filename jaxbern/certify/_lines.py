@@ -67,16 +67,20 @@ def _slope(points: Points, box: Bounds) -> jax.Array:
     limit = jnp.minimum(spread / jnp.maximum(half, FLOOR), points.steepest)
     limit = jnp.where(jnp.isfinite(half) & jnp.isfinite(spread) & (half > 0), limit, 0)
     away = points.x - middle[:, None]
+    # The line touches a point on the left or one on the right first. Two minima are much
+    # faster on a CPU than the place of one.
+    left = jnp.where(away < 0, points.y, jnp.inf)
+    right = jnp.where(away < 0, jnp.inf, points.y)
 
     def bisect(ends, _):
         slope = 0.5 * ends.lower + 0.5 * ends.upper
-        lowest = jnp.argmin(points.y - slope[:, None] * away, axis=1, keepdims=True)
-        rises = jnp.take_along_axis(away, lowest, axis=1)[:, 0] < 0
+        line = slope[:, None] * away
+        rises = jnp.min(left - line, axis=1) < jnp.min(right - line, axis=1)
         return Bounds(
             jnp.where(rises, slope, ends.lower), jnp.where(rises, ends.upper, slope)
         ), None
 
     ends, _ = jax.lax.scan(bisect, Bounds(-limit, limit), length=_STEPS)
     # One of them is often the slope itself: 0 or 1 for relu.
-    left, right = (jnp.min(points.y - end[:, None] * away, axis=1) for end in ends)
-    return jnp.where(limit > 0, jnp.where(left > right, *ends), 0)
+    one, other = (jnp.min(points.y - end[:, None] * away, axis=1) for end in ends)
+    return jnp.where(limit > 0, jnp.where(one > other, *ends), 0)

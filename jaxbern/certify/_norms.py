@@ -12,10 +12,12 @@ _SQUARINGS = 8
 
 
 def upper_norm(matrix: jax.Array, norm: float) -> jax.Array:
-    """At least ``sup |matrix x| / |x|`` in the norm 2 or infinity.
+    """At least ``sup |matrix x| / |x|`` in the norm 1, 2 or infinity.
 
     Entries may be off by a few roundings.
     """
+    if norm == 1:  # the largest sum of a column, which is a row of the transpose
+        return upper_norm(matrix.T, math.inf)
     if norm == math.inf:
         sums = jnp.sum(size(matrix), axis=1)
         return jnp.max(sums) * (1 + gamma(matrix.shape[1], matrix.dtype))

@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbern.certify import _activation
+from jaxbern.certify._ball import Ball, least
 from jaxbern.certify._bernstein import Points
 from jaxbern.certify._layers import Layer, Network, matmul, terms, through
 from jaxbern.certify._lines import Lines, heights, lines
@@ -27,7 +28,6 @@ from jaxbern.certify._rounding import (
     Bounds,
     add,
     both,
-    centred,
     gamma,
     known,
     largest,
@@ -53,22 +53,35 @@ class Hidden(NamedTuple):
     last: Bounds  # of the output of the last one, [W]
 
 
-def bounds(config: NetworkConfig, network: Network, box: Bounds, method: str) -> Bounds:
-    """Of the outputs, ``[k]``, for inputs in a box ``[in]``."""
+def bounds(
+    config: NetworkConfig,
+    network: Network,
+    box: Bounds,
+    method: str,
+    ball: Ball | None = None,
+) -> Bounds:
+    """Of the outputs, ``[k]``, for inputs in a box ``[in]``, and in a ball if given."""
     if method == "interval":
-        last = hidden(config, network, box, method).last
+        last = hidden(config, network, box, method, ball).last
         return through(network.last, last, terms(config))
-    (_, _, last), below = _affine(config, network, box)
+    (_, _, last), below = _affine(config, network, box, ball)
     forward = through(network.last, last, terms(config))
-    return both(forward, _backward(config, network, network.last, last, below, box))
+    lines = _backward(config, network, network.last, last, below, box, ball)
+    return both(forward, lines)
 
 
-def hidden(config: NetworkConfig, network: Network, box: Bounds, method: str) -> Hidden:
-    """Of all hidden layers."""
+def hidden(
+    config: NetworkConfig,
+    network: Network,
+    box: Bounds,
+    method: str,
+    ball: Ball | None = None,
+) -> Hidden:
+    """Bounds for every hidden layer."""
     if method == "affine":
-        return _affine(config, network, box)[0]
+        return _affine(config, network, box, ball)[0]
     coeffs = network.coeffs
-    first = through(network.first, box, terms(config))
+    first = _first(config, network.first, box, ball)
     h = heights(_activation.points(config, _at(coeffs, 0), first))
 
     def step(h, of_layer):
@@ -105,9 +118,23 @@ class Below(NamedTuple):
     count: jax.Array | int  # of those in the stack; what is behind them is not used
 
 
-def _affine(config, network, box) -> tuple[Hidden, Below]:
+def _first(config, layer: Layer, box: Bounds, ball: Ball | None) -> Bounds:
+    """The input of the first activations: in a ball, by the dual norm."""
+    x = through(layer, box, terms(config))
+    if ball is None:
+        return x
+    rows = jnp.concatenate([layer.kernel.T, -layer.kernel.T])
+    lowest, sizes = least(rows, box, ball)
+    ends = jnp.concatenate([layer.bias, -layer.bias]) + lowest
+    both_sizes = jnp.concatenate([layer.bias_size, layer.bias_size]) + sizes
+    ends = ends - gamma(terms(config), ends.dtype) * both_sizes
+    lower, upper = jnp.split(ends, 2)
+    return both(x, known(Bounds(lower, -upper)))
+
+
+def _affine(config, network, box, ball) -> tuple[Hidden, Below]:
     coeffs = network.coeffs
-    x = through(network.first, box, terms(config))
+    x = _first(config, network.first, box, ball)
     points = _activation.points(config, _at(coeffs, 0), x)
     first, h = _relax(network.first, points, box, x), heights(points)
 
@@ -116,7 +143,7 @@ def _affine(config, network, box) -> tuple[Hidden, Below]:
         layer, coeffs, index = of_layer
         x = through(layer, h, terms(config))
         below = Below(first, stack, index)
-        x = both(x, _backward(config, network, layer, h, below, box))
+        x = both(x, _backward(config, network, layer, h, below, box, ball))
         points = _activation.points(config, coeffs, x)
         new = _relax(layer, points, h, x)
         stack = jax.tree.map(lambda all, one: all.at[index].set(one), stack, new)
@@ -165,7 +192,7 @@ class Form(NamedTuple):
 
 
 def _backward(
-    config, network: Network, layer: Layer, h: Bounds, below: Below, box: Bounds
+    config, network: Network, layer: Layer, h: Bounds, below: Below, box: Bounds, ball
 ) -> Bounds:
     """``kernel^T h + bias`` of the layer that stands on these, for inputs in a box.
 
@@ -192,8 +219,10 @@ def _backward(
     form, _ = jax.lax.scan(step, form, layers, reverse=True)
     form = _through_lines(form, below.first)
     form = _through_linear(form, network.first, below.first.of_products)
-    least = _least(form, box, gamma(terms(config), rows.dtype))
-    return known(Bounds(least[:outputs], -least[outputs:]))
+    lowest, sizes = least(form.factors, box, ball)
+    error = gamma(terms(config), rows.dtype) * (form.sizes + sizes)
+    ends = form.constant + lowest - error
+    return known(Bounds(ends[:outputs], -ends[outputs:]))
 
 
 def _through_hidden(config, layer: Layer, relaxed: Relaxed, form: Form) -> Form:
@@ -225,10 +254,3 @@ def _through_linear(form: Form, layer: Layer, products: jax.Array) -> Form:
         form.constant + matmul(form.factors, layer.bias),
         form.sizes + matmul(size(form.factors), products),
     )
-
-
-def _least(form: Form, box: Bounds, error: float) -> jax.Array:
-    centre, radius = centred(box)
-    sizes = form.sizes + matmul(size(form.factors), size(centre) + radius)
-    reach = matmul(jnp.abs(form.factors), radius)
-    return form.constant + matmul(form.factors, centre) - reach - error * sizes

@@ -228,7 +228,7 @@ def test_lipschitz_in_a_box():
     assert (np.diff(found) >= -1e-3 * found[0]).all()
 
 
-@pytest.mark.parametrize("norm", [2, math.inf])
+@pytest.mark.parametrize("norm", [1, 2, math.inf])
 def test_lipschitz_everywhere(norm):
     name = "bernstein"
     model = model_of(name)
@@ -306,8 +306,13 @@ BOX = np.zeros(3, np.float32), np.ones(3, np.float32)
     [
         (lambda: jb.certify.bounds(network(3, 2, 4), *BOX), ValueError,
          r"evaluation mode.*network.eval\(\)"),
-        (lambda: jb.certify.bounds(nnx.Linear(3, 2, rngs=nnx.Rngs(0)), *BOX), TypeError,
+        (lambda: jb.certify.lipschitz(nnx.Linear(3, 2, rngs=nnx.Rngs(0))), TypeError,
          "jaxbern.MLP or a jaxbern.BernsteinAct, got Linear"),
+        (lambda: jb.certify.bounds(jnp.sin, *BOX), TypeError, "flax.nnx.Module"),
+        (lambda: jb.certify.bounds(MODEL), ValueError, "a box, or a ball"),
+        (lambda: jb.certify.bounds(MODEL, *BOX, rigorous=False), ValueError,
+         'for training, with method="interval"'),
+        (lambda: jb.certify.bounds(MODEL, *BOX, rigorous=0), TypeError, "True or False"),
         (lambda: jb.certify.bounds(MODEL, *BOX, method="exact"), ValueError,
          "method must be 'affine' or 'interval', got 'exact'"),
         (lambda: jb.certify.bounds(MODEL, BOX[1], BOX[0]), ValueError,
@@ -321,10 +326,12 @@ BOX = np.zeros(3, np.float32), np.ones(3, np.float32)
          "lower must be floating point"),
         (lambda: jb.certify.bounds(MODEL, *BOX, weights=np.ones(2, "f4")), ValueError,
          r"weights must have shape \[k, 2\].*got \[2\]"),
+        (lambda: jb.certify.bounds(MODEL, *BOX, weights=np.ones((3, 1, 2), "f4")),
+         ValueError, r"\[k, 2\].*got \[3, 1, 2\]"),
         (lambda: jb.certify.bounds(MODEL, *BOX, splits=17), ValueError, "0 to 16"),
         (lambda: jb.certify.bounds(MODEL, *BOX, splits=1.0), TypeError, "splits .* int"),
         (lambda: jb.certify.lipschitz(MODEL, BOX[0]), ValueError, "belong together"),
-        (lambda: jb.certify.lipschitz(MODEL, norm=1), ValueError, "norm must be 2 or inf"),
+        (lambda: jb.certify.lipschitz(MODEL, norm=3), ValueError, "norm must be 1 or 2 or inf"),
         (lambda: jb.certify.lipschitz(MODEL, method="affine"), ValueError,
          "'jacobian' or 'product'"),
         (lambda: jb.certify.lipschitz(MODEL, splits=2), ValueError, "splits .* box"),

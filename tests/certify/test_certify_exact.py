@@ -209,7 +209,7 @@ def test_an_activation_with_a_nan():
 
 @pytest.mark.parametrize("end", [0.1, 1 / 3, -1e6 / 3, 1e-50, 1e39, -1e39])
 def test_a_box_in_float64_is_rounded_outward(end):
-    lower, upper = jb.certify._arguments.box_of([end], np.array([end]), 1)
+    lower, upper = jb.certify._arguments.box_of([end], np.array([end]), (1,))
     assert float(lower[0]) <= end <= float(upper[0])
     ends = np.float32([lower[0], upper[0]])
     assert np.isinf(ends).any() or np.diff(ends) <= np.spacing(np.abs(ends).max())

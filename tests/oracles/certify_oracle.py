@@ -6,7 +6,10 @@ to it the rounding of float32 is visible, and so is a bound that forgot to pay f
 
 import itertools
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from flax import nnx
 
 from tests.oracles import network_oracle
 
@@ -64,3 +67,37 @@ def _network(model):
 
 def _running(model):
     return np.stack([np.float64(model.mean[...]), np.float64(model.var[...])])
+
+
+def in_double(model):
+    """``f(x) -> y`` of any nnx module in float64: its own code, with all numbers widened."""
+    graph, state = nnx.split(model)
+    with jax.enable_x64(True):
+        wide = jax.tree.map(widened, state)
+
+        @jax.jit
+        def run(x):
+            return nnx.merge(graph, wide)(x)
+
+    def call(x):
+        with jax.enable_x64(True):
+            return np.asarray(run(jnp.asarray(np.float64(x))))
+
+    return call
+
+
+def widened(array):
+    """Floats as float64, anything else as it is."""
+    array = np.asarray(array)
+    return jnp.asarray(array.astype(np.float64) if array.dtype.kind == "f" else array)
+
+
+def spread(lower, upper, *, random=60, seed=0):
+    """Points ``[count, ...]`` of one box ``[...]``: both ends, some corners, and inside."""
+    rng = np.random.default_rng(seed)
+    lower, upper = np.float64(lower), np.float64(upper)
+    corners = rng.integers(0, 2, (random // 2, *lower.shape))
+    inside = rng.uniform(size=(random // 2, *lower.shape))
+    ends = np.stack([np.zeros_like(lower), np.ones_like(lower)])
+    places = np.concatenate([ends, corners, inside])
+    return lower + places * (upper - lower)

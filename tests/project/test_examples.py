@@ -84,6 +84,21 @@ def test_certified_network():
     assert affine[1] - affine[0] < 2.5 * (high - low)
 
 
+def test_certified_digits():
+    """Training for it makes the difference between few proofs and many."""
+    pytest.importorskip("sklearn")
+    found = result_of("certified_digits.py", epochs=20, rows=64)
+    assert found["robust"][0] > 0.94
+    assert found["robust"][1] > max(0.75, 2 * found["usual"][1])
+
+
+def test_certified_cnn():
+    pytest.importorskip("sklearn")
+    found = result_of("certified_cnn.py", epochs=8, rows=64)
+    assert found["clean"] > 0.9
+    assert found["certified"] > 0.5
+
+
 def test_none_is_forgotten():
     text = Path(__file__).read_text()
     names = {file.name for file in FOLDER.glob("*.py")}

@@ -1,0 +1,1 @@
+"""Networks trained to be provable: Bernstein activations, ReLU and DeepBern-Nets."""

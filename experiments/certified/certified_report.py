@@ -1,0 +1,97 @@
+"""The page of the study: accuracies, verdicts, times."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from experiments.certified.certified_speed import Speed
+from experiments.certified.certified_study import Result, Setting
+
+
+def accuracies(results: list[Result], setting: Setting) -> str:
+    """A table with means and standard errors over seeds, and what follows from it."""
+    lines = [
+        "## Clean and certified accuracy on digits",
+        "",
+        f"Trained at eps 0.1 for {setting.steps} steps; rate and mixture chosen on validation "
+        f"rows; {setting.rows} test rows; mean and standard error of {setting.seeds} seeds.",
+        "",
+        "| method | rate | mix | clean | certified, eps 0.05 | certified, eps 0.1 | by |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for result in results:
+        cells = [show(*mean_and_error(column)) for column in result.scores.T]
+        start = f"| {result.method} | {result.rate:g} | {result.mix:g} | "
+        lines.append(start + " | ".join([*cells, result.note]) + " |")
+    lines += ["", *verdicts(results)]
+    return "\n".join(lines)
+
+
+def mean_and_error(values: np.ndarray) -> tuple[float, float]:
+    """Over seeds."""
+    count = len(values)
+    error = float(np.std(values, ddof=1)) / math.sqrt(count) if count > 1 else math.nan
+    return float(np.mean(values)), error
+
+
+def show(mean: float, error: float) -> str:
+    """Such as ``0.912 ± 0.004``."""
+    return "not run" if math.isnan(mean) else f"{mean:.3f} ± {error:.3f}"
+
+
+def verdicts(results: list[Result]) -> list[str]:
+    """Whether the best Bernstein network is ahead of the others by two standard errors."""
+    run = [result for result in results if not np.isnan(result.scores).any()]
+    bernstein = [
+        r for r in run if "bernstein" in r.method and r.method.startswith("mlp")
+    ]
+    others = [
+        r for r in run if r.method == "mlp relu" or r.method.startswith("deepbern")
+    ]
+    lines = []
+    for other in others:
+        for column, eps in ((1, 0.05), (2, 0.1)):
+            if not bernstein:
+                continue
+            best = max(bernstein, key=lambda r, c=column: r.scores[:, c].mean())
+            (a, ea), (b, eb) = (
+                mean_and_error(r.scores[:, column]) for r in (best, other)
+            )
+            gap, error = a - b, math.hypot(ea, eb)
+            word = "ahead of" if gap > 2 * error else "level with"
+            word = "behind" if gap < -2 * error else word
+            lines.append(
+                f"- eps {eps}: the best Bernstein network, {best.method}, is {word} "
+                f"{other.method} by {gap:+.3f} (standard error {error:.3f})"
+            )
+    return lines
+
+
+def speed(found: Speed) -> str:
+    """Times and shares."""
+    lines = ["## What it costs", "", "| 2x64, batch 128 | plain | robust | ratio |",
+             "|---|---|---|---|"]  # fmt: skip
+    for act, (plain, robust) in found.steps.items():
+        lines.append(
+            f"| {act} | {1e3 * plain:.2f} ms | {1e3 * robust:.2f} ms | {robust / plain:.1f} |"
+        )
+    lines += ["", "| 2x64, eps 0.05 | rows with all margins bounded per second, affine |",
+              "|---|---|"]  # fmt: skip
+    lines += [f"| {act} | {rate:,.0f} |" for act, rate in found.rows.items()]
+    lines += ["", "Branch and bound on a network trained without robustness (degree 5), "
+              "eps 0.05:", "", "| seconds | proved | decided |", "|---|---|---|"]  # fmt: skip
+    lines += [f"| {s:g} | {p:.1%} | {d:.1%} |" for s, p, d in found.decided]
+    lines += ["", "Cutting every box alike:", "", "| splits | seconds | proved |",
+              "|---|---|---|"]  # fmt: skip
+    lines += [f"| {k} | {s:.1f} | {p:.1%} |" for k, s, p in found.uniform]
+    return "\n".join(lines)
+
+
+def write(parts: list[str], folder: Path, command: str) -> Path:
+    """The page, with the command that made it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "certified.md"
+    head = f"# Networks that are trained to be provable\n\n`{command}`\n"
+    path.write_text("\n\n".join([head, *parts]) + "\n")
+    return path

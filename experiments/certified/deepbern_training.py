@@ -1,0 +1,89 @@
+"""The same training with DeepBern-Nets' own network and bounds, in PyTorch.
+
+Its repository has to be on ``PYTHONPATH``. The model, its bounds of the input of each layer and
+its interval bounds for training are theirs; data, batches, optimiser, rate and the
+schedule of radius and mixture are those of ``certified_training``.
+"""
+
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+
+from experiments.certified.certified_networks import Rows
+from experiments.certified.certified_training import BATCH
+from experiments.comparison.compared_packages import DEEPBERN, TORCH
+
+
+def problem() -> str | None:
+    """Why it cannot be run here; None if it can."""
+    return TORCH.problem() or DEEPBERN.problem()
+
+
+def train(
+    degree: int,
+    seed: int,
+    rows: Rows,
+    *,
+    steps: int,
+    rate: float,
+    eps: float,
+    mix: float,
+) -> Any:
+    """Their ``FCModel`` of 2x64 neurons, trained."""
+    import torch
+
+    theirs = importlib.import_module(DEEPBERN.module.partition(".")[0] + ".models")
+    torch.manual_seed(seed)
+    ends = torch.stack([torch.zeros(64), torch.ones(64)], dim=-1)
+    model = theirs.FCModel([64, 64, 64, 10], degree, input_bounds=ends)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=1e-3)
+    x, labels = torch.tensor(rows.x), torch.tensor(rows.labels, dtype=torch.long)
+    rng, order = np.random.default_rng(seed), np.empty(0, int)
+    cross_entropy = torch.nn.functional.cross_entropy
+    model.train()
+    for count in range(steps):
+        if len(order) < BATCH:
+            order = rng.permutation(len(rows.x))
+        batch, order = torch.tensor(order[:BATCH]), order[BATCH:]
+        share = min(count / (0.6 * steps), 1.0)
+        for group in optimizer.param_groups:
+            group["lr"] = rate * 0.5 * (1 + math.cos(math.pi * count / steps))
+        optimizer.zero_grad()
+        plain = cross_entropy(model(x[batch]), labels[batch])
+        low = margins(model, x[batch], labels[batch], eps * share)
+        logits = -torch.cat([torch.zeros(len(low), 1), low], dim=1)
+        robust = cross_entropy(logits, torch.zeros(len(low), dtype=torch.long))
+        loss = (1 - mix * share) * plain + mix * share * robust
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+        optimizer.step()
+    with torch.no_grad():
+        model(x[:1])  # which sets the bounds of all layers for the last weights
+    model.eval()
+    return model
+
+
+def margins(model: Any, x: Any, labels: Any, eps: float) -> Any:
+    """Lower bounds of the margins by their ``forward_subinterval``."""
+    import torch
+
+    eye = torch.eye(10)
+    others = ~torch.nn.functional.one_hot(labels, 10).bool()
+    rows = (eye[labels][:, None] - eye[None])[others].view(len(x), 9, 10)
+    box = torch.stack([(x - eps).clamp(0, 1), (x + eps).clamp(0, 1)], dim=-1)
+    return model.forward_subinterval(box, C=rows)[..., 0]
+
+
+def scores(model: Any, rows: Rows, radii: tuple[float, ...]) -> list[float]:
+    """Clean accuracy, then certified accuracy by their bounds."""
+    import torch
+
+    x, labels = torch.tensor(rows.x), torch.tensor(rows.labels, dtype=torch.long)
+    with torch.no_grad():
+        found = [float((model(x).argmax(1) == labels).float().mean())]
+        for eps in radii:
+            low = margins(model, x, labels, eps)
+            found.append(float((low > 0).all(1).float().mean()))
+    return found
