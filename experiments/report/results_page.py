@@ -7,6 +7,7 @@ from pathlib import Path
 
 from experiments.core.tables import markdown, pipe_table
 from experiments.report import provenance
+from experiments.report.evidence import of_paper
 from experiments.report.grid_groups import METRICS
 from experiments.report.report_contents import Contents
 from experiments.report.report_figures import Figure
@@ -102,16 +103,14 @@ def verdict_table(made: Contents) -> str:
 def closeness(made: Contents) -> list[str]:
     """How many savings of residual networks are about those that the paper prints."""
     close = known = 0
-    for table in made.tables:
-        if not table.name.startswith("efficiency") or not table.group.residual:
-            continue
-        for record in table.records:
-            ours, theirs = (
-                record["efficiency_percent"],
-                record["paper_efficiency_percent"],
-            )
-            if record["relu_value"] is not None and theirs is not None:
+    paper = of_paper().efficiency
+    for (group, metric), rows in made.evidence.efficiency.items():
+        printed = {(r.depth, r.width): r.efficiency for r in paper[group, metric]}
+        for row in rows:
+            theirs = printed.get((row.depth, row.width))
+            if group.residual and row.relu_value is not None and theirs is not None:
                 known += 1
+                ours = row.efficiency
                 close += ours is not None and abs(ours - theirs) <= CLOSE
     if not known:
         return []
