@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax
 
 ROOT = Path(__file__).parents[2]
-_ABOVE = ("README.md", "CONTRIBUTING.md", "tests/README.md")
+_ABOVE = ("README.md", "CONTRIBUTING.md", "tests/README.md", "tests/ptx/README.md")
 PAGES = [*(ROOT / name for name in _ABOVE), *sorted((ROOT / "docs").glob("*.md"))]
 
 _FENCED = re.compile(r"^```([^\n`]*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
