@@ -22,6 +22,7 @@ BACKENDS: dict[str, Backend | str] = {
     "triton": "jaxbern.kernels.triton.triton_backend",
     "xla": xla_backend.BACKEND,
 }
+_ON_TPU = "jaxbern.kernels.tpu.tpu_backend"
 # Slow, on any platform: what the kernels mean rather than their code. For tests.
 INTERPRETED = ("pallas:interpret", "mosaic:interpret", "triton:interpret")
 # The tuning and the compile tests start with Ampere.
@@ -62,13 +63,17 @@ def choose(implementation: str, platform: str, dtype, degree: int) -> Choice:
 def get(implementation: str, platform: str, dtype, degree: int, size: int) -> Backend:
     """What runs a call on ``size`` elements: what :func:`choose` names, mostly.
 
-    A constant or an empty array needs no kernel; on a CPU XLA has sums of its own.
+    A constant or an empty array needs no kernel; on a CPU XLA has sums of its own, and on
+    a TPU help with those of high degree.
     """
     backend = choose(implementation, platform, dtype, degree).backend
     if degree == 0 or size == 0:
         backend = xla_backend.BACKEND
-    on_cpu = platform == "cpu" and backend is xla_backend.BACKEND
-    return xla_backend.BACKEND_ON_CPU if on_cpu else backend
+    if backend is not xla_backend.BACKEND:
+        return backend
+    if platform == "tpu":
+        return importlib.import_module(_ON_TPU).BACKEND
+    return xla_backend.BACKEND_ON_CPU if platform == "cpu" else backend
 
 
 def platform_of(device: jax.Device) -> str:

@@ -7,7 +7,7 @@ import sys
 from experiments.core.options import add_out, numbers, positive, words_of
 from experiments.core.options import parser as new_parser
 from experiments.core.progress import progress
-from experiments.gpu import gpu_targets, toolchain
+from experiments.gpu import gpu_targets, toolchain, tpu_targets
 
 IMPLEMENTATIONS = ("xla", "pallas", "mosaic", "triton")
 
@@ -17,7 +17,8 @@ each degree what the kernels need: registers, spilled bytes, shared memory, FP32
 instructions and bytes of memory traffic for each element, occupancy, and the roofline
 time, the least the GPU can take, as a multiple of ReLU's, with the resource that
 sets it. Nothing is run, so nothing is timed; on a machine with a GPU
-`python -m experiments gpu run` checks and times everything.
+`python -m experiments gpu run` checks and times everything. For TPUs (v5e, v6e; extra
+tpu-aot) it prints the bytes of memory traffic that XLA's code needs for each element.
 """
 
 
@@ -30,20 +31,27 @@ def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
     # JAX looks for a driver when it is imported, and reports an error without one.
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    tpus = [target for target in options.target if isinstance(target, tpu_targets.Tpu)]
+    options.target = [target for target in options.target if target not in tpus]
     try:
-        toolchain.require()
+        if tpus:
+            toolchain.require_tpu()
+        if options.target:
+            toolchain.require()
     except toolchain.ToolchainMissing as missing:
         print(missing, file=sys.stderr)
         return 1
-    return _run(options)
+    if tpus:
+        _run_tpus(options, tpus)
+    return _run(options) if options.target else 0
 
 
 def parser() -> argparse.ArgumentParser:
     """The options."""
     result = new_parser("gpu", _DESCRIPTION)
-    names = ",".join(gpu_targets.TARGETS)
+    names = ",".join([*gpu_targets.TARGETS, *tpu_targets.TARGETS])
     result.add_argument(
-        "--target", type=_targets, default="a30", help=f"GPUs, of {names} (a30)"
+        "--target", type=_targets, default="a30", help=f"cards, of {names} (a30)"
     )
     result.add_argument(
         "--degree", type=numbers, default="3,9,15,25", help="degrees (3,9,15,25)"
@@ -68,11 +76,30 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-def _targets(text: str) -> list[gpu_targets.Target]:
+def _targets(text: str) -> list[gpu_targets.Target | tpu_targets.Tpu]:
+    tpus = tpu_targets.TARGETS
     try:
-        return [gpu_targets.get(name) for name in text.split(",")]
+        return [tpus.get(name) or gpu_targets.get(name) for name in text.split(",")]
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _run_tpus(options: argparse.Namespace, tpus: list[tpu_targets.Tpu]) -> None:
+    """On a TPU only XLA's code runs, whose traffic is all that is asked."""
+    from experiments.gpu import gpu_tables, tpu_compile
+    from experiments.gpu.gpu_programs import Workload
+
+    workload = Workload(options.rows, options.width, options.dtype)
+    cases = tpu_compile.cases(tpus, workload, options.degree)
+    rows = []
+    with progress(len(cases), lines=True) as done:
+        for case in cases:
+            rows.append(tpu_compile.measure(*case))
+            done(f"{rows[-1].target} n={rows[-1].degree} {rows[-1].which}")
+    print(tpu_compile.text(rows))
+    options.out.mkdir(parents=True, exist_ok=True)
+    gpu_tables.write_csv(rows, options.out / "tpu.csv")
+    print(f"wrote tpu.csv to {options.out}")
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from experiments.gpu import gpu_targets
 from experiments.gpu.gpu_layers import LayerRow
@@ -44,7 +45,7 @@ def text(rows: list[Row]) -> str:
             )
             shown = relu + [r for r in own if r.degree == degree]
             cells = [[cell(row) for cell in COLUMNS.values()] for row in shown]
-            parts.append(f"{title}\n{_aligned([list(COLUMNS), *cells])}\n")
+            parts.append(f"{title}\n{aligned([list(COLUMNS), *cells])}\n")
     return "\n".join(parts)
 
 
@@ -67,11 +68,11 @@ def layers_text(rows: list[LayerRow]) -> str:
                 ]
             )
         title = f"{gpu_targets.get(name).description}, h + act(batchnorm(h w + b)) and"
-        parts.append(f"{title} its gradients\n{_aligned(lines)}\n")
+        parts.append(f"{title} its gradients\n{aligned(lines)}\n")
     return "\n".join(parts)
 
 
-def _aligned(lines: list[list[str]]) -> str:
+def aligned(lines: list[list[str]]) -> str:
     """Columns under a line of headings; words to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     aligned = [
@@ -87,7 +88,7 @@ def _aligned(lines: list[list[str]]) -> str:
 _WORDS = {"implementation", "layer", "pass", "limit"}
 
 
-def write_csv(rows: Sequence[Row] | Sequence[LayerRow], path: Path) -> None:
+def write_csv(rows: Sequence[Any], path: Path) -> None:
     """Every field of every row, and for activations the ratio to ReLU."""
     names = [field.name for field in dataclasses.fields(rows[0])]
     names += ["ratio"] if isinstance(rows[0], Row) else []

@@ -101,14 +101,11 @@ def run(
     _collect(found.steps, run_time.steps(plan, clock), report)
     kernels = [name for name in plan.implementations if name != "xla"]
     if plan.tune and kernels:
+        (rows, width), lines = plan.timed, found.tuning
         for degree in plan.degrees:
-            (tune or jb.autotune)(
-                *plan.timed,
-                degree,
-                implementation=kernels[0],
-                report=found.tuning.append,
-            )
-            report(found.tuning[-1] if found.tuning else "")
+            options_of = {"implementation": kernels[0], "report": lines.append}
+            (tune or jb.autotune)(rows, width, degree, **options_of)
+            report(lines[-1] if lines else "")
     return found
 
 

@@ -73,7 +73,9 @@ def timings(plan: Plan, target: Target | None, clock: Clock) -> Iterator[Timing]
                 for which in PASSES:
                     program = gpu_programs.bernstein(workload, degree, name, which)
                     seconds = _time(program, clock)
-                    least = target and least_time(target, workload, degree, which)
+                    least = None
+                    if target is not None:
+                        least = least_time(target, workload, degree, which)
                     case = name, degree, dtype, which
                     yield Timing(*case, seconds, relu[which], least)
 

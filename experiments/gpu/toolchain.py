@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 INSTALL = 'pip install "jaxbern[gpu-aot]"'
+TPU_INSTALL = 'pip install "jaxbern[tpu-aot]"'
 # The plugin of JAX 0.10 says so, whatever the log level, each time a part of it loads.
 # Mosaic, which dumps what it compiled, would disassemble it too with a tool we do without.
 _EXPECTED = (
@@ -19,14 +20,21 @@ _EXPECTED = (
     "nvdisasm invocation failed",
     "=== Source Location Trace: ===",
     "jaxlib/mosaic/gpu/dump.cc",
+    # libtpu, which looks for the machines of a TPU.
+    "TPU_WORKER_HOSTNAMES",
+    "TPU_ACCELERATOR_TYPE",
+    "Logging before InitGoogle()",
+    "libtpu_init_utils.cc",
 )
 
 
 class ToolchainMissing(RuntimeError):
-    """A package of the extra ``gpu-aot`` is not installed."""
+    """A package of the extra ``gpu-aot`` or ``tpu-aot`` is not installed."""
 
-    def __init__(self, what: str):
-        super().__init__(f"compiling for a GPU needs {what}: {INSTALL}")
+    def __init__(self, what: str, install: str = INSTALL):
+        super().__init__(
+            f"compiling for a card that is not here needs {what}: {install}"
+        )
 
 
 def _in_package(package: str, *paths: str) -> list[Path]:
@@ -84,6 +92,12 @@ def require() -> None:
         )
     ptxas()
     cuobjdump()
+
+
+def require_tpu() -> None:
+    """Raise :class:`ToolchainMissing` unless XLA's compiler for TPUs is there."""
+    if importlib.util.find_spec("libtpu") is None:
+        raise ToolchainMissing("XLA's compiler for TPUs (wheel libtpu)", TPU_INSTALL)
 
 
 def available() -> bool:

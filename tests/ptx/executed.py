@@ -74,7 +74,15 @@ def execute(kernel, inputs, outputs):
 
 
 def check_case(
-    backend, dtype, degree, name, fused, outside, launch=None, in_place=True
+    backend,
+    dtype,
+    degree,
+    name,
+    fused,
+    outside,
+    launch=None,
+    in_place=True,
+    twice=False,
 ):
     """Compile a case of ``kernel_checks`` for an A30, execute it, compare the results.
 
@@ -107,6 +115,9 @@ def check_case(
     )
     gradient = named(program, GRADIENT), [rows, numbers, ends, each], [like_x, sums]
     dx, sums = execute(*gradient)
+    if twice:
+        for first, again in zip((dx, sums), execute(*gradient), strict=True):
+            np.testing.assert_array_equal(first, again)
 
     @quickly
     def unpack(y, dx, sums):
