@@ -1,6 +1,7 @@
 """The study: rates chosen on validation rows, fresh seeds judged on test rows."""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -129,7 +130,8 @@ def _equals(
     ours, its = programs[OURS], programs[rival.method]
     steps, setting = rival.steps, study.setting
     few = max(steps // 10, 20)
-    runs = {name: (lambda name=name: programs[name].seconds(few)) for name in programs}
+    pair = {OURS: ours, rival.method: its}
+    runs = {name: functools.partial(p.seconds, few) for name, p in pair.items()}
     times = best_in_turns(runs, 3 if setting.quick else 5)
     study.seconds.update({(task.name, name): t / few for name, t in times.items()})
     ratio = min(max(times[OURS] / times[rival.method], 1.0), setting.most_time)
