@@ -14,6 +14,8 @@ import jaxbern as jb
 from experiments.dropin import dropin_data as data
 from experiments.dropin.dropin_networks import CharTransformer, Cnn, Mlp
 
+EPOCHS_15 = 15 * 24_000 // 256  # steps over the 24,000 of 40,000 events to learn from
+
 
 @dataclass(frozen=True)
 class Task:
@@ -145,33 +147,33 @@ def tasks(folder: Path | None, *, quick: bool) -> list[Task]:
     return [
         Task("waves", "a smooth function of two variables, MLP 3x32, all points in a step",
              lambda: data.function(data.waves, 1500), mlp(_mlp, 2, 3, 1), 32,
-             **fit, steps=(300, 6000), batch=None),
+             **fit, steps=(300, 2000), batch=None),
         Task("edges", "a ridge and a step, MLP 3x32",
              lambda: data.function(data.edges, 1500), mlp(_mlp, 2, 3, 1), 32,
-             **fit, steps=(300, 6000), batch=None),
+             **fit, steps=(300, 2000), batch=None),
         Task("poisson", "u'' = f by its residual (PINN), MLP 2x32",
              points, mlp(_mlp, 1, 2, 1), 32, loss=residual, score=solution_error,
-             metric="RMSE", higher=False, steps=(300, 6000), batch=None),
+             metric="RMSE", higher=False, steps=(300, 2000), batch=None),
         Task("digits", "images of 8 x 8, MLP 3x64",
-             data.digits, mlp(_mlp, 64, 3, 10), 64, **classify, steps=(200, 3000),
+             data.digits, mlp(_mlp, 64, 3, 10), 64, **classify, steps=(200, 1000),
              batch=64),
         Task("autoencoder", "the same images through 8 numbers, MLP 64-8-64",
              data.digits, _autoencoder, 64, loss=reconstruction,
              score=root_reconstruction, metric="RMSE", higher=False,
-             steps=(200, 4000), batch=128),
+             steps=(200, 1500), batch=128),
         Task("collider", f"{events:,} simulated HIGGS events, MLP 5x32",
              lambda: data.collider(events), mlp(_mlp, 28, 5, 2), 32, **rank,
-             steps=(200, 4000), batch=256),
+             steps=(200, EPOCHS_15), batch=256),
         Task("text", "next character of the Python library's sources, transformer block",
              lambda: data.library(letters),
              lambda act, width, rngs: CharTransformer(
                  data.LETTERS, data.CONTEXT, width, act, rngs),
              64, loss=cross_entropy, score=bits, metric="bits", higher=False,
-             steps=(100, 3000), batch=32),
+             steps=(100, 600), batch=32),
         Task("higgs", f"{events:,} HIGGS events, MLP 5x32",
              lambda: data.higgs(folder, events), mlp(_mlp, 28, 5, 2), 32, **rank,
-             steps=(200, 4000), batch=256),
+             steps=(200, EPOCHS_15), batch=256),
         Task("mnist", "the 10,000 test images of MNIST, split anew, CNN",
              lambda: data.mnist(folder), _cnn, 8, **classify,
-             steps=(100, 1500), batch=64),
+             steps=(100, 400), batch=64),
     ]  # fmt: skip

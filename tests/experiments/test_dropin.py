@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments.dropin import dropin_command, dropin_data, dropin_report, dropin_study
+from experiments.dropin import (
+    dropin_command,
+    dropin_data,
+    dropin_report,
+    dropin_store,
+    dropin_study,
+)
 from experiments.dropin.dropin_methods import METHODS
 from experiments.dropin.dropin_tasks import tasks
 from experiments.dropin.dropin_training import Program, _schedule
@@ -133,6 +139,39 @@ def test_a_small_study_and_its_page(tmp_path):
     assert (tmp_path / "dropin.png").stat().st_size > 1000
     lines = (tmp_path / "dropin.csv").read_text().splitlines()
     assert len(lines) == 1 + 4 * 2
+
+
+def test_finished_tasks_are_kept_and_used_only_for_the_same_study(tmp_path):
+    methods = ["relu", "gelu"]
+    study = dropin_study.Study(TINY)
+    study.results += [
+        result([0.25, 0.5], "relu"), result([np.nan, 0.1], "gelu", finest=0.01),
+        result([1.0, 2.0], task="edges"),
+    ]  # fmt: skip
+    study.seconds[("waves", "relu")] = 0.5
+    dropin_store.save(tmp_path, study, waves(), methods)
+    again = dropin_study.Study(TINY)
+    assert dropin_store.load(tmp_path, again, waves(), methods)
+    assert again.seconds == study.seconds
+    assert dropin_study.as_records(again)[:2] == dropin_study.as_records(study)[:2]
+    np.testing.assert_array_equal(again.results[1].test, [np.nan, 0.1])
+    assert len(again.results) == 2
+    more = dropin_study.Study(dataclasses.replace(TINY, seeds=3))
+    assert not dropin_store.load(tmp_path, more, waves(), methods)
+    assert not dropin_store.load(tmp_path, again, waves(steps=7), methods)
+    assert not dropin_store.load(tmp_path, again, waves(), ["relu"])
+    assert not more.results
+
+
+def test_a_study_goes_on_after_the_tasks_that_are_done():
+    def load(study, task):
+        study.results.append(result([0.1, 0.2], "relu", task=task.name))
+        return True
+
+    said = []
+    study = dropin_study.run([waves()], ["relu"], TINY, said.append, load=load)
+    assert said == ["waves relu: done before", "waves equal: done before"]
+    assert len(study.results) == 1
 
 
 def test_text_is_the_librarys_with_the_next_character_as_target():
