@@ -18,7 +18,7 @@ from jaxbern.certify import _graphs
 from jaxbern.certify._backward import affine
 from jaxbern.certify._ball import Ball
 from jaxbern.certify._nodes import ACTIVATIONS, Fixed
-from jaxbern.certify._rounding import Bounds, only_if
+from jaxbern.certify._rounding import Bounds, gamma, only_if, size
 
 
 class Parts(NamedTuple):
@@ -101,13 +101,37 @@ def bounded(
         slope = factors[0][worst].reshape(-1)
         width = box.upper - box.lower
         entry = jnp.argmax((jnp.abs(slope) + 1e-3 * jnp.max(jnp.abs(slope))) * width)
-        lowest = jnp.where(slope > 0, box.lower, box.upper)
-        if in_ball is not None:
-            lowest = 0.5 * (box.lower + box.upper)
-        proved = jnp.all(lower > 0) | (found.empty & valid)
+        lowest = _lowest(slope, box, in_ball)
+        empty = found.empty | _apart(box, in_ball)
+        proved = jnp.all(lower > 0) | (empty & valid)
         return Report(lower, proved, neuron, value[best], entry, lowest)
 
     return jax.vmap(one)(parts.box, parts.limits, weights, ball)
+
+
+def _lowest(slope: jax.Array, box: Bounds, ball: Ball | None) -> jax.Array:
+    """Where a linear function is least in a box, or in a ball, drawn into the box."""
+    if ball is None:
+        return jnp.where(slope > 0, box.lower, box.upper)
+    if ball.norm == 1:
+        first = jnp.arange(len(slope)) == jnp.argmax(jnp.abs(slope))
+        way = jnp.where(first, jnp.sign(slope), 0)
+    else:
+        way = slope / jnp.maximum(jnp.linalg.norm(slope), 1e-30)
+    # Not quite to the surface: an input just outside would be no counterexample.
+    return jnp.clip(ball.centre - (1 - 1e-5) * ball.radius * way, box.lower, box.upper)
+
+
+def _apart(box: Bounds, ball: Ball | None) -> jax.Array:
+    """Whether a box has nothing of the ball in it, beyond any rounding."""
+    if ball is None:
+        return jnp.asarray(False)
+    dtype = box.lower.dtype
+    sizes = size(ball.centre) + size(box.lower) + size(box.upper)
+    gaps = jnp.maximum(box.lower - ball.centre, ball.centre - box.upper)
+    gaps = jnp.maximum(gaps - gamma(0, dtype) * sizes, 0)
+    distance = jnp.linalg.norm(gaps, ord=ball.norm) * (1 - gamma(len(gaps), dtype))
+    return distance > ball.radius
 
 
 def _loose(found, index: int, step: Any, factors: jax.Array):

@@ -16,6 +16,7 @@ from jaxbern.certify._rounding import Bounds
 from jaxbern.certify._training import margin_weights
 
 _AT_ONCE = 64  # parts in one call of the compiled program
+_PATIENCE = 256  # parts of a row after which it is cut the other way
 _MOST_PARTS = 4096  # waiting parts of one row: beyond, the row is given up
 
 
@@ -166,12 +167,17 @@ class Search:
                 worst = np.min([part.lower for part in parts], axis=0)
                 self.margins[row] = np.maximum(self.margins[row], np.minimum(worst, 0))
 
+    def _along_input(self, row: int) -> bool:
+        """Which way to cut; a row that stays open tries the other one from time to time."""
+        turned = (self.parts[row] // _PATIENCE) % 2 == 1
+        return not self.neurons or self.by_input[row] != turned
+
     def _cut(self, part: Part) -> list[Part]:
         """Two parts that cover one."""
         made = []
         for right in (False, True):
             box, limits = part.box, part.limits
-            if self.by_input[part.row] or not self.neurons:
+            if self._along_input(part.row):
                 middle = box.lower[part.entry] / 2 + box.upper[part.entry] / 2
                 box = _half(box, part.entry, middle, right)
             else:
@@ -198,7 +204,9 @@ class Search:
                 elif not (part.lower > 0).all():
                     left.append(part)
             rows = np.array([part.row for part in few])
-            self._check(report.lowest[: len(few)].reshape(-1, *self.row), rows)
+            middles = np.stack([sum(part.box) / 2 for part in few])
+            tries = np.concatenate([report.lowest[: len(few)], middles])
+            self._check(tries.reshape(-1, *self.row), np.tile(rows, 2))
             self._tell(what)
         return [part for part in left if not self.broken[part.row]]
 
@@ -239,7 +247,7 @@ class Search:
         x = np.clip(x, inner.lower[rows], inner.upper[rows])
         away = np.float64(x) - np.float64(ball.centre[rows])
         sizes = np.linalg.norm(away.reshape(len(x), -1), ord=ball.norm, axis=1)
-        size = max(_AT_ONCE, len(x))
+        size = max(2 * _AT_ONCE, len(x))
         padded = np.resize(x, (size, *x.shape[1:]))
         labels = np.resize(self.labels[rows], size)
         margins = np.asarray(

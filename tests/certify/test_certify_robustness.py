@@ -16,6 +16,7 @@ from jaxbern.certify._nodes import ACTIVATIONS
 from jaxbern.certify._rounding import Bounds
 from tests.certify.module_cases import model_of
 from tests.nn.networks import network
+from tests.oracles import casteljau
 from tests.oracles import certify_oracle as oracle
 from tests.quick import quickly
 
@@ -53,7 +54,10 @@ def found_for(norm, seconds):
     )
 
 
-@pytest.mark.parametrize("norm", [math.inf, 2, 1])
+@pytest.mark.parametrize(
+    "norm",
+    [math.inf, *(pytest.param(norm, marks=pytest.mark.slow) for norm in (2, 1))],
+)
 def test_verdicts_are_true(norm):
     model, x, labels = curved()
     # The second time has enough for all rows: it ends when they are decided.
@@ -114,11 +118,11 @@ def test_a_linear_model_is_decided_exactly(norm, dual):
         for other in set(range(3)) - {label}:
             reach = 0.3 * np.linalg.norm(kernel[:, label] - kernel[:, other], dual)
             least[k] = min(least[k], logits[k, label] - logits[k, other] - reach)
-    clear = np.abs(least) > 1e-4
+    clear = np.abs(least) > 1e-3
     assert clear.sum() > 55
     assert (found.proved == (least > 0))[clear].all()
     assert (found.margins.min(1) <= least + 1e-12).all()
-    np.testing.assert_allclose(found.margins.min(1), least, atol=1e-4)
+    np.testing.assert_allclose(found.margins.min(1), least, atol=1e-3)
     wrong = logits.argmax(1) != labels
     assert found.broken[wrong].all()
     if norm != 1:  # where the attack of a linear function is exact
@@ -186,13 +190,12 @@ def preactivations(model, x):
         z = (z - mean[k]) / np.sqrt(var[k] + model.config.epsilon)
         found.append(z)
         columns = params["coeffs"][k].T[:, None]
-        from tests.oracles import casteljau
-
         y = casteljau.value(z, columns, np.full((1, 6), -3.0), np.full((1, 6), 3.0))
         h = h + y if k else y
     return found
 
 
+@pytest.mark.slow
 def test_a_module_with_images():
     model = model_of("skips")
     x = np.random.default_rng(0).uniform(size=(6, 4, 4, 1)).astype("f4")
