@@ -1,0 +1,150 @@
+"""AUC and loss against the number of events: a table, a figure and a paragraph."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.core.tables import (
+    Column,
+    Table,
+    build,
+    comma_separated,
+    markdown,
+    shape_name,
+)
+from experiments.report import report_drawing
+from experiments.report.grid_groups import METRICS, activation_name, activation_order
+from experiments.sensitivity.event_study import EventStudy, Trained
+
+Shape = tuple[int, int]
+
+
+def table(found: Sequence[Trained]) -> Table:
+    """Every network on every number of events."""
+    columns = [
+        Column("Network", "depth", lambda r: shape_name(r.cell)),
+        Column("Events", "events", lambda r: f"{r.rows:,}"),
+        Column(
+            "Activation", "activation", lambda r: activation_name(r.cell.activation)
+        ),
+        Column("AUC", "auc", lambda r: f"{r.row.auc.mean:.4f} ± {r.row.auc.half:.4f}"),
+        Column(
+            "Loss", "loss", lambda r: f"{r.row.loss.mean:.4f} ± {r.row.loss.half:.4f}"
+        ),
+        Column("Epochs", "epochs", lambda r: f"{r.row.epochs:g}"),
+    ]
+    fields = {
+        "depth": lambda r: r.cell.depth,
+        "width": lambda r: r.cell.width,
+        "events": lambda r: r.rows,
+        "activation": lambda r: r.cell.activation,
+        "auc": lambda r: r.row.auc.mean,
+        "auc_half": lambda r: r.row.auc.half,
+        "loss": lambda r: r.row.loss.mean,
+        "loss_half": lambda r: r.row.loss.half,
+        "epochs": lambda r: r.row.epochs,
+    }
+    return build(
+        columns,
+        fields,
+        sorted(
+            found,
+            key=lambda r: (
+                r.cell.depth,
+                r.cell.width,
+                r.rows,
+                activation_order(r.cell.activation),
+            ),
+        ),
+        key=lambda r: (r.rows, r.cell),
+        name="events",
+        title="The same networks on more events",
+        caption="Validation AUC and final training loss: mean over seeds and half of its "
+        "95% interval (Student's t).",
+    )
+
+
+def shapes(found: Sequence[Trained]) -> list[Shape]:
+    """The architectures, in order."""
+    return sorted({(r.cell.depth, r.cell.width) for r in found})
+
+
+def ranking(found: Sequence[Trained], shape: Shape, rows: int) -> list[str]:
+    """Activations by mean AUC, the highest first."""
+    own = [r for r in found if (r.cell.depth, r.cell.width) == shape and r.rows == rows]
+    own.sort(key=lambda r: -r.row.auc.mean)
+    return [r.cell.activation for r in own]
+
+
+def sentences(found: Sequence[Trained]) -> list[str]:
+    """Whether the order of the activations turns as data grow."""
+    lines = []
+    for shape in shapes(found):
+        sizes = sorted({r.rows for r in found if (r.cell.depth, r.cell.width) == shape})
+        first, last = (ranking(found, shape, rows) for rows in (sizes[0], sizes[-1]))
+        order = [", ".join(map(activation_name, names)) for names in (first, last)]
+        degrees = [
+            [n for n in names if n.startswith("bernstein")] for names in (first, last)
+        ]
+        turned = "turns" if degrees[0] != degrees[1] else "stays"
+        lines.append(
+            f"{shape[0]}×{shape[1]}, by AUC: {order[0]} on {sizes[0]:,} events; {order[1]} on "
+            f"{sizes[-1]:,}. The order of the degrees {turned}."
+        )
+    return lines
+
+
+def draw(found: Sequence[Trained], path: Path) -> None:
+    """A panel for each architecture and metric; written as PNG and SVG."""
+    columns = shapes(found)
+    size = (3.2 * len(columns) + 1.7, 5.2)
+    with report_drawing.figure(
+        size, (len(METRICS), len(columns)), wspace=0.3, hspace=0.35
+    ) as (drawn, axes):
+        for line, metric in zip(axes, METRICS.values(), strict=True):
+            for axis, shape in zip(line, columns, strict=True):
+                own = [r for r in found if (r.cell.depth, r.cell.width) == shape]
+                for name in sorted(
+                    {r.cell.activation for r in own}, key=activation_order
+                ):
+                    points = sorted(
+                        (r for r in own if r.cell.activation == name),
+                        key=lambda r: r.rows,
+                    )
+                    values = [getattr(r.row, metric.name) for r in points]
+                    axis.errorbar(
+                        [r.rows for r in points], [v.mean for v in values],
+                        yerr=[v.half for v in values], marker=report_drawing.marker(name),
+                        color=report_drawing.colour(name), markersize=4, linewidth=1.4,
+                        elinewidth=0.7, capsize=2, label=activation_name(name),
+                    )  # fmt: skip
+                report_drawing.logarithmic(axis)
+                axis.set_title(f"{shape[0]}×{shape[1]}")
+                axis.set_xlabel("events")
+                axis.set_ylabel(metric.title)
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        drawn.legend(handles, labels, loc="upper right", fontsize=8)
+        report_drawing.save(drawn, path)
+
+
+def write(out: Path, found: Sequence[Trained], study: EventStudy) -> str:
+    """Write ``events.md``, the table as CSV and the figure; returns the text."""
+    out.mkdir(parents=True, exist_ok=True)
+    own = table(found)
+    (out / "events.csv").write_text(comma_separated(own))
+    draw(found, out / "events")
+    sizes = ", ".join(f"{part.rows:,}" for part in study.parts())
+    text = "\n".join(
+        [
+            "# Degree and the number of events",
+            "",
+            f"Residual networks on simulated HIGGS events: {sizes} of them.",
+            "",
+            *(f"- {line}" for line in sentences(found)),
+            "",
+            "![AUC and loss against the number of events](events.svg)",
+            "",
+            markdown(own),
+        ]
+    )
+    (out / "events.md").write_text(text)
+    return text
