@@ -34,6 +34,11 @@ def main(argv: list[str]) -> int:
         "--seeds", type=_several, help="that are judged, at least 2 (6; quick 3)"
     )
     parser.add_argument(
+        "--tuning-seeds",
+        type=command_line.positive,
+        help="that each learning rate is tried with (2; quick 1)",
+    )
+    parser.add_argument(
         "--data",
         type=Path,
         help="folder with HIGGS.csv.gz and the 10,000 test images of MNIST, if you have them",
@@ -58,8 +63,8 @@ def main(argv: list[str]) -> int:
         parser.error(str(problem))
     chosen = [known[name] for name in names]
     setting = dropin_study.QUICK if options.quick else dropin_study.FULL
-    if options.seeds:
-        setting = dataclasses.replace(setting, seeds=options.seeds)
+    given = {"seeds": options.seeds, "tuning_seeds": options.tuning_seeds}
+    setting = dataclasses.replace(setting, **{k: v for k, v in given.items() if v})
     command = " ".join(["python -m experiments dropin", *argv])
     finished = options.out / "tasks"
 

@@ -111,7 +111,7 @@ def _page(study: Study, run: list[Task], command: str) -> str:
         "",
         pipe_table(_differences(study, run)),
         "",
-        *(f"- {line}" for line in counts(study, run)),
+        *(f"- {line}" for line in (*counts(study, run), *edges(study))),
         "",
         "![Differences to the best of relu, gelu and silu](dropin.png)",
         "",
@@ -175,6 +175,19 @@ def counts(study: Study, run: list[Task]) -> list[str]:
         if verdicts:
             lines.append(f"equal steps, against {name}: {_count(verdicts)}")
     return lines
+
+
+def edges(study: Study) -> list[str]:
+    """Say whose learning rate is the least or the largest tried: others may be better."""
+    rates = study.setting.rates
+    found = [
+        f"{r.task} {r.method} {r.rate:g}"
+        for r in study.results
+        if r.kind == "steps" and r.rate in (min(rates), max(rates))
+    ]
+    if not found:
+        return []
+    return [f"learning rate at an end of those tried: {', '.join(found)}"]
 
 
 def _count(verdicts: list[str]) -> str:

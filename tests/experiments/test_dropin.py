@@ -141,6 +141,19 @@ def test_a_small_study_and_its_page(tmp_path):
     assert len(lines) == 1 + 4 * 2
 
 
+def test_rates_at_an_end_of_those_tried_are_named():
+    setting = dataclasses.replace(TINY, rates=(1e-3, 1e-2, 1e-1))
+    study = dropin_study.Study(setting)
+    study.results += [
+        result([0, 1], "relu", rate=1e-2), result([0, 1], "gelu", rate=1e-1),
+        result([0, 1], "gelu", kind="time", rate=1e-1),
+    ]  # fmt: skip
+    (line,) = dropin_report.edges(study)
+    assert line.endswith("tried: waves gelu 0.1")
+    study.results.pop(1)
+    assert not dropin_report.edges(study)
+
+
 def test_finished_tasks_are_kept_and_used_only_for_the_same_study(tmp_path):
     methods = ["relu", "gelu"]
     study = dropin_study.Study(TINY)
