@@ -1,7 +1,7 @@
 """The networks that are compared, and digits with a validation split."""
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -69,7 +69,7 @@ def make(kind: str, act: str, seed: int) -> nnx.Module:
     rngs = nnx.Rngs(seed)
     if kind == "cnn":
         return ConvNet(act, rngs)
-    options = {"activation": "relu"}
+    options: dict[str, Any] = {"activation": "relu"}
     if act != "relu":
         options = {"degree": int(act.partition(":")[2])}
     return jb.MLP(

@@ -59,9 +59,11 @@ def _gelu_slope(x, seen_from):
 def _tanh_gelu_slope(x, seen_from):
     del seen_from
     x = jnp.clip(x, -12, 12)  # beyond, the slope is 0 or 1 and the cube may overflow
-    bend = jnp.tanh(_INNER * (x + _CUBIC * x * x * x))
+    twice = 2 * _INNER * (x + _CUBIC * x * x * x)
     inner = _INNER * (1 + 3 * _CUBIC * jnp.square(x))
-    return 0.5 * (1 + bend) + 0.5 * x * (1 - bend) * (1 + bend) * inner
+    # 1 + tanh and 1 - tanh lose their digits where tanh is near one; these do not.
+    share, rest = jax.nn.sigmoid(twice), jax.nn.sigmoid(-twice)
+    return share + 2 * x * inner * share * rest
 
 
 def _silu_slope(x, seen_from):
@@ -93,6 +95,10 @@ def _mirrored(knots: tuple[float, ...]) -> tuple[float, ...]:
 _GELU_KNOTS = (0.25, 0.5, 0.75, 1.0, _ROOT, 1.75, 2.25, 3.0, 4.0, 6.0, 8.0, 12.0)
 _TANH_KNOTS = _mirrored((0.25, 0.5, 0.75, 1.0, 1.4, 1.8, 2.3, 3.0, 4.0, 5.5, 8.0, 12.0))
 _SIGMOID_KNOTS = tuple(2 * knot for knot in _TANH_KNOTS)  # it is a tanh of x / 2
+_SILU_KNOTS = (
+    *(0.4, 0.8, 1.1, 1.25, 1.4, 1.6, 2.0, _SILU_BEND),
+    *(3.0, 3.7, 4.6, 6.0, 8.0, 12.0, 20.0),
+)
 FUNCTIONS = {
     "relu": Function(FIXED["relu"], (0.0,), _relu_slope, 1.0),
     "leaky_relu": Function(FIXED["leaky_relu"], (0.0,), _leaky_slope, 1.0),
@@ -114,7 +120,7 @@ FUNCTIONS = {
     ),
     "silu": Function(
         jax.nn.silu,
-        _mirrored((0.4, 0.8, 1.2, 1.6, 2.0, _SILU_BEND, 3.0, 3.7, 4.6, 6.0, 8.0, 12.0, 20.0)),
+        _mirrored(_SILU_KNOTS),
         _silu_slope,
         1.1,
         -1.278464542761074,

@@ -38,7 +38,8 @@ def of_network(kind: Any, numbers: Any, shape: tuple[int, ...], dtype: Any) -> W
     It is given as :func:`jaxbern.certify._programs.parts` takes it apart.
     """
     if isinstance(kind, NetworkConfig):
-        return _of_mlp(kind, *numbers, shape, dtype)
+        params, running = numbers
+        return _of_mlp(kind, params, running, shape, dtype)
     x = jnp.zeros(shape, dtype)
     start, end, _ = _trace.traced(_call(kind), numbers, x, training=False)
     return _whole(*_rules.steps(start, end))
@@ -104,10 +105,11 @@ def _of_mlp(config: NetworkConfig, params, running, shape, dtype) -> Whole:
         made: Step = Fixed(z, width, config.activation)
         if config.activation == BERNSTEIN:
             assert network.coeffs is not None
-            ends = (jnp.full((1,) * len(width), end, dtype)
-                    for end in (config.lower, config.upper))  # fmt: skip
+            ones = (1,) * len(width)
+            lower, upper = jnp.full(ones, config.lower), jnp.full(ones, config.upper)
+            lower, upper = lower.astype(dtype), upper.astype(dtype)
             coeffs = network.coeffs[k].T.reshape(-1, *[1] * len(rows), config.width)
-            made = Bernstein(z, width, coeffs, *ends, config.outside)
+            made = Bernstein(z, width, coeffs, lower, upper, config.outside)
         y = graph.append(made)
         h = graph.append(Sum((h, y), width)) if k and config.residual else y
     output = linear(h, network.last, (*rows, config.out_features))

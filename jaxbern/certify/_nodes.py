@@ -179,11 +179,13 @@ class Bernstein:
     def points(self, box: Bounds) -> Points:
         """Control points of every entry, in one row each."""
         count = math.prod(self.shape)
-        ends = (jnp.broadcast_to(e, self.shape).reshape(count)
-                for e in (self.lower, self.upper))  # fmt: skip
+        lower, upper = (
+            jnp.broadcast_to(end, self.shape).reshape(count)
+            for end in (self.lower, self.upper)
+        )
         whole = (len(self.coeffs), *self.shape)
         coeffs = jnp.broadcast_to(self.coeffs, whole).reshape(-1, count).T
-        return _bernstein.points(coeffs, *ends, _flat(box), self.outside)
+        return _bernstein.points(coeffs, lower, upper, _flat(box), self.outside)
 
     def interval(self, box: Bounds, rigorous: bool) -> Bounds:
         """The range of every entry."""

@@ -82,12 +82,13 @@ def bounds(
 def _one(kind, numbers, row, method: str, dtype) -> tuple[Callable, jax.Array]:
     """Bounds of one flat box, and whether the network's numbers allow any."""
     if isinstance(kind, NetworkConfig):
-        plain = fold(kind, *numbers, None, dtype)
+        params, running = numbers
+        plain = fold(kind, params, running, None, dtype)
 
         def of_mlp(box, weights, ball):
             folded = plain
             if weights is not None:
-                folded = fold(kind, *numbers, weights, dtype)
+                folded = fold(kind, params, running, weights, dtype)
             found = _propagate.bounds(kind, folded, box, method, ball)
             return only_if(folded.valid, found)
 
@@ -124,7 +125,8 @@ def _fast(kind, numbers, boxes: Bounds, weights, row) -> tuple[Bounds, jax.Array
 @functools.partial(jax.jit, static_argnames=("config", "dtype", "norm", "method"))
 def constant(config, numbers, weights, dtype, *, norm, method) -> jax.Array:
     """A Lipschitz constant for all inputs."""
-    network = fold(config, *numbers, weights, dtype)
+    params, running = numbers
+    network = fold(config, params, running, weights, dtype)
     found = _lipschitz.lipschitz(config, network, None, norm=norm, method=method)
     return _at_most(found, network.valid)
 
@@ -133,7 +135,8 @@ def constant(config, numbers, weights, dtype, *, norm, method) -> jax.Array:
 def constant_in(config, numbers, box, weights, *, norm, method, splits) -> jax.Array:
     """A Lipschitz constant for every box ``[..., in]``."""
     leading, row = box.lower.shape[:-1], box.lower.shape[-1:]
-    network = fold(config, *numbers, weights, box.lower.dtype)
+    params, running = numbers
+    network = fold(config, params, running, weights, box.lower.dtype)
 
     def one(box, weights, ball):
         del weights, ball  # the first are in the network already

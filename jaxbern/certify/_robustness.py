@@ -166,15 +166,21 @@ def _region(x: np.ndarray, eps: float, norm, lower, upper, dtype) -> Region:
             f"{x.min()} to {x.max()}"
         )
     wide = np.float64(x)
-    exact = Bounds(np.maximum(wide - eps, least), np.minimum(wide + eps, most))
-    outer = Bounds(_rounded(exact.lower, dtype, -1), _rounded(exact.upper, dtype, 1))
-    inner = Bounds(_rounded(exact.lower, dtype, 1), _rounded(exact.upper, dtype, -1))
-    inner = Bounds(np.minimum(inner.lower, x), np.maximum(inner.upper, x))
+    low, high = np.maximum(wide - eps, least), np.minimum(wide + eps, most)
+    outer = Bounds(_rounded(low, dtype, -1), _rounded(high, dtype, 1))
+    inner = Bounds(_rounded(low, dtype, 1), _rounded(high, dtype, -1))
+    inner = inner._replace(
+        lower=_least(inner.lower, x), upper=-_least(-inner.upper, -x)
+    )
     radius = _rounded(np.full(len(x), eps), dtype, 1)
     return Region(outer, inner, Ball(x, radius, norm), float(eps))
 
 
-def _rounded(values: np.ndarray, dtype, direction: int) -> np.ndarray:
+def _least(a: Any, b: Any) -> Any:
+    return np.minimum(a, b)
+
+
+def _rounded(values: np.ndarray, dtype, direction: int) -> Any:
     """In the dtype, at most or at least what was given."""
     with np.errstate(over="ignore", under="ignore"):
         nearest = values.astype(dtype)
@@ -222,7 +228,7 @@ def _check_classes(classes: int | None, labels: np.ndarray) -> None:
 def _check_numbers(**values: Any) -> None:
     for name, value in values.items():
         number = isinstance(value, abstract.Real) and not isinstance(value, bool)
-        if not number or not 0 <= value < math.inf:
+        if not number or not 0 <= float(value) < math.inf:
             raise ValueError(
                 f"{name} must be a finite number of at least 0, got {value!r}"
             )

@@ -79,10 +79,9 @@ class Search:
 
     def first_pass(self) -> None:
         """Bound every row as one part."""
-        rows = np.arange(len(self.labels))
+        rows = range(len(self.labels))
         flat = [end.reshape(len(rows), -1) for end in self.region.outer]
-        dtype = flat[0].dtype
-        whole = np.full(self.neurons, np.inf, dtype)
+        whole: Any = np.full(self.neurons, np.inf, flat[0].dtype)
         parts = [
             Part(row, Bounds(flat[0][row], flat[1][row]), Bounds(-whole, whole),
                  np.full(1, -np.inf), 0, 0.0, 0)
@@ -213,11 +212,9 @@ class Search:
     def _call(self, few: list[Part]) -> Any:
         """The compiled program, always with the same number of parts."""
         padded = few + [few[0]] * (_AT_ONCE - len(few))
-        rows = np.array([part.row for part in padded])
+        rows: Any = np.array([part.row for part in padded])
         boxes, limits = (
-            Bounds(
-                *(np.stack([getattr(part, name)[k] for part in padded]) for k in (0, 1))
-            )
+            Bounds(*(self._stack(padded, name, end) for end in (0, 1)))
             for name in ("box", "limits")
         )
         ball = self.region.ball
@@ -231,6 +228,9 @@ class Search:
             row=self.row,
         )
         return jax.tree.map(np.asarray, report)
+
+    def _stack(self, parts: list[Part], name: str, end: int) -> Any:
+        return np.stack([getattr(part, name)[end] for part in parts])
 
     def _classes(self) -> int:
         x = jax.ShapeDtypeStruct((1, *self.row), self.region.outer.lower.dtype)

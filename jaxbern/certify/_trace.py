@@ -39,10 +39,10 @@ class Value:
     name: str = "input"  # of the operation that made it
     params: dict[str, Any] = field(default_factory=dict)
     sources: tuple["Value", ...] = ()
-    clean: jax.Array | None = None
+    clean: Any = None
     constant: bool = False
     place: str = ""  # file, line and function of the user's code
-    bind: Callable | None = None  # the operation, on arrays
+    bind: Any = None  # the operation, on arrays
 
 
 def traced(

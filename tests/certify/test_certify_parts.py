@@ -57,7 +57,31 @@ def assert_encloses(found, x, y, slope):
     assert (slope <= slopes.upper).all()
 
 
-@pytest.mark.parametrize("name", network_oracle.FIXED)
+def _tanh_gelu(x):
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+# Formulas that take complex numbers: a tiny imaginary step gives the slope.
+MORE = {
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "gelu_tanh": _tanh_gelu,
+    "tanh": np.tanh,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "softplus": lambda x: np.log(1 + np.exp(x)),
+}
+
+
+def value_and_slope(name):
+    if name in network_oracle.FIXED:
+        return network_oracle.FIXED[name]
+    return MORE[name], lambda x: MORE[name](x + 1e-30j).imag / 1e-30
+
+
+def test_no_function_is_forgotten():
+    assert {*network_oracle.FIXED, *MORE} == set(_fixed.FUNCTIONS)
+
+
+@pytest.mark.parametrize("name", [*network_oracle.FIXED, *MORE])
 def test_fixed_activations(name):
     @quickly
     def enclose(box):
@@ -65,7 +89,7 @@ def test_fixed_activations(name):
         slopes = _fixed.slopes(name, box)
         return _lines.heights(points), _lines.lines(points, box), slopes
 
-    value, slope = network_oracle.FIXED[name]
+    value, slope = value_and_slope(name)
     for seed, scale in enumerate([1, 4, 30]):
         box = intervals(seed, scale)
         found = enclose(box)

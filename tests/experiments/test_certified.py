@@ -37,6 +37,7 @@ def test_rows_are_disjoint_and_scaled():
     assert everything.max() == 1
 
 
+@pytest.mark.slow
 def test_a_method_is_trained_chosen_and_certified():
     setting = dataclasses.replace(
         certified_study.QUICK, steps=60, rates=(1e-4, 2e-2), seeds=2, rows=64
