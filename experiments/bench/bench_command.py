@@ -82,7 +82,9 @@ def _add_programs(kinds) -> None:
     memory = _part(kinds, "memory", _memory)
     _sizes(memory, depth=150, degrees="9,25")
     memory.add_argument("--target", default="a30", help="GPU (a30)")
-    memory.add_argument("--kernel", default="pallas", choices=("pallas", "triton"))
+    memory.add_argument(
+        "--kernel", default="pallas", choices=("pallas", "mosaic", "triton")
+    )
 
 
 def _add_trainings(kinds) -> None:

@@ -166,7 +166,9 @@ def test_refused_inputs(shared, x, error, message):
 
 
 def test_an_unknown_implementation():
-    with pytest.raises(ValueError, match=r"'xla', 'pallas', 'triton'.*got 'cuda'"):
+    with pytest.raises(
+        ValueError, match=r"'xla', 'mosaic', 'pallas', 'triton'.*got 'cuda'"
+    ):
         network(implementation="cuda")(X)
 
 

@@ -56,7 +56,7 @@ def test_interval_of_the_wrong_shape():
 
 
 def test_unknown_implementation(monkeypatch):
-    known = "'xla', 'pallas', 'triton'.*'cuda'"
+    known = "'xla', 'mosaic', 'pallas', 'triton'.*'cuda'"
     with pytest.raises(ValueError, match=f"implementation= must be one of {known}"):
         jb.bernstein(X, COEFFS, implementation="cuda")
     with pytest.raises(ValueError, match=known), jb.implementation("cuda"):
