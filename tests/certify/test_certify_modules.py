@@ -126,6 +126,24 @@ def test_the_range_is_not_far_from_the_truth():
     np.testing.assert_allclose(high - low, 2 * np.abs(kernel).sum(0)[None], rtol=1e-4)
 
 
+@pytest.mark.parametrize("method", ["interval", "affine"])
+def test_rounding_of_linear_steps_is_paid_for(method):
+    """At a point only rounding is left, and no activation's slack hides it."""
+    model = nnx.Sequential(
+        nnx.Linear(40, 30, rngs=nnx.Rngs(0)),
+        nnx.BatchNorm(30, rngs=nnx.Rngs(0)),
+        nnx.Linear(30, 20, rngs=nnx.Rngs(1)),
+    )
+    model.eval()
+    x = np.random.default_rng(0).normal(size=(64, 40)).astype("f4")
+    run = quickly(functools.partial(jb.certify.bounds, model, method=method))
+    low, high = map(np.float64, run(x, x))
+    y = oracle.in_double(model)(x)
+    assert (low <= y).all()
+    assert (y <= high).all()
+    assert (high - low < 1e-3).all()
+
+
 def test_a_module_can_be_inside_another():
     inner = Skips(nnx.Rngs(0))
     model = nnx.Sequential(inner, nnx.tanh)
