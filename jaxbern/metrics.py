@@ -142,7 +142,7 @@ def _without_top_bit(key: jax.Array) -> jax.Array:
 
 
 def _tie_bounds(ordered: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """For each entry of a sorted array, where its equals start and stop."""
+    """Find where the equals of each entry of a sorted array start and stop."""
     index = jnp.arange(ordered.size, dtype=jnp.int32)
     is_last = jnp.append(ordered[1:] != ordered[:-1], True)
     group = _count_before(is_last, index)

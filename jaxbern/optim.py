@@ -52,7 +52,7 @@ class ReduceOnPlateau(optax.GradientTransformation):
     arguments: tuple[ArrayLike, dict[str, Any]]  # that it was made with
 
     def __reduce__(self) -> tuple:
-        """For ``pickle`` and ``copy``: made anew, as functions in functions cannot be sent."""
+        """Let ``pickle`` and ``copy`` make it anew: nested functions cannot be sent."""
         rate, options = self.arguments
         return functools.partial(reduce_on_plateau, **options), (rate,)
 

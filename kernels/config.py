@@ -3,7 +3,7 @@
 Compiled for A30 and H100, float32. In flight means bytes on their way from memory:
 at 933 GB/s and about 0.5 us an A30 needs 8 KiB per SM, at 3.35 TB/s an H100 16 KiB.
 
-- A tile is 32 columns wide where there are so many: 128 bytes, one cache line, for each
+- A tile is 32 columns wide where ``x`` is that wide: 128 bytes, one cache line, for each
   warp. More columns than lanes would give each thread coefficients of several.
 - The forward kernel has 4 warps: small programs fill the last wave best, and nothing
   is shared among warps. 32 registers at degree 9, 48 at 25, hence 2048 and 1280 threads
@@ -47,7 +47,7 @@ def forward(
     addend: bool = False,
     tile: Tile = None,
 ) -> Launch:
-    """For ``sizes = (S, B, W)``; with an ``addend`` a tile is two loads.
+    """Launch for ``sizes = (S, B, W)``; with an ``addend`` a tile is two loads.
 
     Each program loads ``n+1`` coefficients per column first, which costs as much as two
     elements. Sixteen rows per thread hide that where memory is the limit (up to degree
@@ -69,7 +69,7 @@ def gradient(
     ends: bool = False,
     tile: Tile = None,
 ) -> Launch:
-    """For ``sizes = (S, B, W)``; with ``ends`` there are two sums more.
+    """Launch for ``sizes = (S, B, W)``; with ``ends`` there are two sums more.
 
     A program writes 4 bytes per sum and column beside the 12 bytes of each element:
     with 17 rows for each sum that is less than two percent. To add up its warps costs
@@ -134,7 +134,7 @@ def _device_kind() -> str | None:
 
 
 def _tile(sizes: tuple[int, int, int], threads: int) -> tuple[int, int]:
-    """As wide as a warp, or as ``x`` if that is narrower; one element per thread."""
+    """Make a tile as wide as a warp, or as ``x`` if narrower; one element per thread."""
     _, batch, width = sizes
     rows = min(_power_of_two(batch), threads // min(_power_of_two(width), LANES))
     return rows, min(_power_of_two(width), threads // rows)

@@ -83,7 +83,7 @@ class Place:
     def of(
         cls, interval: Sequence[jax.Array], stretch: float, arithmetic: Arithmetic
     ) -> "Place":
-        """For ``interval``, two or three rows."""
+        """Prepare for ``interval``, two or three rows."""
         lower, upper, *centre = interval
         inverse = arithmetic.reciprocal(upper - lower) * stretch
         return cls(arithmetic, stretch, lower, upper, centre, inverse)
@@ -108,7 +108,7 @@ class Value:
 
     @classmethod
     def of(cls, task: Task, interval, raw: Sequence[jax.Array], arithmetic) -> "Value":
-        """For rows of the interval, and coefficients ``c_k``."""
+        """Prepare for rows of the interval and coefficients ``c_k``."""
         degree = task.degree
         # The ratio is never so small that it needs to be stretched.
         in_ratio = task.form != PRODUCTS
@@ -151,7 +151,7 @@ class Slope:
 
     @classmethod
     def of(cls, task: Task, interval, raw: Sequence[jax.Array], arithmetic) -> "Slope":
-        """For coefficients ``raw``, or none of them: then there is no ``dx``."""
+        """Prepare for coefficients ``raw``; without them there is no ``dx``."""
         degree = task.degree
         place = Place.of(interval, task.stretch, arithmetic)
         slopes = factored.slopes(raw) if raw else []

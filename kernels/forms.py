@@ -34,7 +34,7 @@ class Counts:
         return self.fma + self.alu + self.special
 
     def cycles(self, fma_lanes: int, nbytes: int) -> float:
-        """Of one multiprocessor, at least, for one element."""
+        """Least cycles of one multiprocessor for one element."""
         return max(
             nbytes * CYCLES_PER_BYTE,
             self.fma / fma_lanes,

@@ -1,4 +1,4 @@
-"""From a primitive to the backend that runs it, on one device or on many."""
+"""Lower a primitive to the backend that runs it, on one device or on many."""
 
 import functools
 from collections.abc import Callable

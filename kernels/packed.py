@@ -132,7 +132,7 @@ class Packed:
         return task(kernel, *args, tile=self.tile, ratio_for=ratio_for, **options)
 
     def evaluate(self, x, coeffs, interval, addend=None, *, outside, launch=None):
-        """As :func:`jaxbern.kernels.xla.xla_backend.evaluate`, in one pass over ``x``."""
+        """Compute :func:`jaxbern.kernels.xla.xla_backend.evaluate` in one pass over ``x``."""
         layout = self.plan(x.shape, coeffs.shape, interval.shape)
         arrays = [layout.pack(x), *map(layout.pack_parameters, (coeffs, interval))]
         if addend is not None:
@@ -146,7 +146,7 @@ class Packed:
     def vjp(
         self, x, coeffs, interval, dy, *, outside, with_interval=False, launch=None
     ):
-        """As :func:`jaxbern.kernels.xla.xla_backend.vjp`, in one pass over both arrays."""
+        """Compute :func:`jaxbern.kernels.xla.xla_backend.vjp` in one pass over both arrays."""
         layout = self.plan(x.shape, coeffs.shape, interval.shape)
         arrays = [layout.pack(x), *map(layout.pack_parameters, (coeffs, interval))]
         args = layout, coeffs.shape, interval, outside, launch
@@ -159,7 +159,7 @@ class Packed:
         return layout.unpack(dx), *algebra.gradients(*args, summed_dx=summed_dx)
 
     def moments(self, x, interval, dy, *, outside, shape, launch=None):
-        """As :func:`jaxbern.kernels.xla.xla_backend.moments`: without ``dx``."""
+        """Compute :func:`jaxbern.kernels.xla.xla_backend.moments`: without ``dx``."""
         layout = self.plan(x.shape, shape, interval.shape)
         what = self.task(MOMENTS, x, layout, shape, interval, outside, launch)
         arrays = layout.pack(x), layout.pack_parameters(interval), layout.pack(dy)

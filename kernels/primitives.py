@@ -62,7 +62,7 @@ def moments(x, interval, dy, *, shape, **options) -> jax.Array:
 
 
 def _vary_alike(*args):
-    """Inside ``shard_map``: mark all arguments as varying over the same mesh axes.
+    """Mark all arguments, inside ``shard_map``, as varying over the same mesh axes.
 
     The transpose of that mark is the sum over shards a coefficient's gradient needs.
     """

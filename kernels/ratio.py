@@ -52,7 +52,7 @@ class Products:
 
     @classmethod
     def of(cls, factors: Factors, a, b, inverse, dy, arithmetic) -> "Products":
-        """From the distances to the ends, as in :func:`evaluate`, and ``dy``."""
+        """Prepare from the distances to the ends, as in :func:`evaluate`, and ``dy``."""
         low, q, m = _ratio(a, b, inverse, arithmetic)
         last = factors.inner - 1
         powers = [None, *(q[j] for j in range(1, last + 1))]

@@ -56,7 +56,7 @@ class Training:
         self._step = jax.jit(step).lower(*self.state).compile()
 
     def seconds(self, calls: int, clock: Callable[[], float]) -> float:
-        """Of one step, as the mean of some calls after one another."""
+        """Time of one step, as the mean of some calls after one another."""
         state, began = self.state, clock()
         for _ in range(calls):
             state = self._step(*state)

@@ -17,7 +17,7 @@ def xor_blobs(
 ) -> Sample:
     """Four Gaussian blobs on the corners of a square of side 2, opposite ones one class.
 
-    ``noise`` is the standard deviation of a blob, ``geometry`` turns the square by so many
+    ``noise`` is the standard deviation of a blob, ``geometry`` turns the square by this many
     degrees.
     """
     corner = np.arange(points) % 4

@@ -29,14 +29,14 @@ def accuracies(results: list[Result], setting: Setting) -> str:
 
 
 def mean_and_error(values: np.ndarray) -> tuple[float, float]:
-    """Over seeds."""
+    """Mean over seeds and its standard error."""
     count = len(values)
     error = float(np.std(values, ddof=1)) / math.sqrt(count) if count > 1 else math.nan
     return float(np.mean(values)), error
 
 
 def show(mean: float, error: float) -> str:
-    """Such as ``0.912 ± 0.004``."""
+    """Print as ``0.912 ± 0.004``."""
     return "not run" if math.isnan(mean) else f"{mean:.3f} ± {error:.3f}"
 
 

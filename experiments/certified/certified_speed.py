@@ -85,7 +85,7 @@ def rows_per_second(model: Any, rows: Rows) -> float:
 def branched(
     model: Any, rows: Rows, seconds: tuple[float, ...]
 ) -> list[tuple[float, float, float]]:
-    """Shares proved and decided with so many seconds for branch and bound."""
+    """Shares proved and decided, by the seconds given to branch and bound."""
     certify = functools.partial(
         jb.certify.robustness, model, *rows, EPS, lower=0.0, upper=1.0
     )

@@ -34,7 +34,7 @@ class Difference:
         return "loss" if self.mean + self.half < 0 else "tie"
 
     def __str__(self) -> str:
-        """With the digits that the interval leaves."""
+        """Print with the digits that the interval leaves."""
         digits = max(0, 1 - math.floor(math.log10(self.half))) if self.half > 0 else 3
         digits = min(digits, 6)
         return f"{self.mean:+.{digits}f} ± {self.half:.{digits}f} ({self.verdict})"

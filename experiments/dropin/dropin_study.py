@@ -156,7 +156,7 @@ def _equals(
 
 
 def best_rival(study: Study, task: Task) -> Result | None:
-    """By the test rows, which is hard on us: the luckiest of three is taken."""
+    """Choose the best rival by the test rows, which is hard on us: the luckiest is taken."""
     found = [
         r for r in study.results
         if (r.task, r.kind) == (task.name, "steps") and r.method in RIVALS
@@ -168,7 +168,7 @@ def best_rival(study: Study, task: Task) -> Result | None:
 
 
 def _best(means: np.ndarray, *, higher: bool) -> int:
-    """Of finite ones; a run that diverged is never best."""
+    """Best of the finite scores; a run that diverged is never best."""
     worst = -np.inf if higher else np.inf
     finite = np.where(np.isfinite(means), means, worst)
     return int(np.argmax(finite) if higher else np.argmin(finite))

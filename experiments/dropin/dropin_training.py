@@ -18,7 +18,7 @@ WARMUP = 0.05  # of all steps; then the rate falls to zero along a cosine
 
 @dataclass(frozen=True)
 class Scores:
-    """Of each run, on the rows to choose by and on those to judge by; ``[runs]``."""
+    """Scores of each run on the rows to choose by and on those to judge by; ``[runs]``."""
 
     validation: np.ndarray
     test: np.ndarray

@@ -85,7 +85,7 @@ def _targets(text: str) -> list[gpu_targets.Target | tpu_targets.Tpu]:
 
 
 def _run_tpus(options: argparse.Namespace, tpus: list[tpu_targets.Tpu]) -> None:
-    """On a TPU only XLA's code runs, whose traffic is all that is asked."""
+    """Print the traffic of TPU programs."""
     from experiments.gpu import gpu_tables, tpu_compile
     from experiments.gpu.gpu_programs import Workload
 

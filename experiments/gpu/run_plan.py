@@ -64,7 +64,7 @@ class Plan:
         )
 
     def text(self) -> str:
-        """The same for people."""
+        """The same as text to read."""
         (rows, width), dtypes = self.timed, ", ".join(self.dtypes)
         degrees = ", ".join(map(str, self.degrees))
         nets = " and ".join(f"{depth}x{each}" for depth, each in self.networks)

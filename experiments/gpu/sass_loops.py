@@ -94,7 +94,7 @@ def _reverse_postorder(edges: list[set[int]]) -> list[int]:
 
 
 def _dominators(order: list[int], before: list[set[int]]) -> dict[int, set[int]]:
-    """For each block the blocks on every way to it, itself included."""
+    """Find for each block the blocks on every way to it, itself included."""
     everything = set(order)
     dominators = {block: set(everything) for block in order}
     changed = True

@@ -44,7 +44,7 @@ def bounds(
       weights: ``[k, out]``, to bound ``weights @ f(x)``, such as the margin ``[[-1.0, 1.0]]``
         between two logits: far tighter than the difference of their bounds. Or
         ``[..., k, out]``, others for each box.
-      splits: halve the box so many times along the inputs that matter most, and
+      splits: how many times to halve the box along the inputs that matter most, and
         return what encloses all ``2 ** splits`` parts.
       ball: a :class:`Ball`; the bounds are for inputs in the box that are in the ball too.
         The box may then be left out.

@@ -41,7 +41,7 @@ def attacked(
     steps: int,
     starts: int,
 ) -> jax.Array:
-    """For each row the input with the least margin that was found, ``[batch, ...]``.
+    """Find for each row the input with the least margin, ``[batch, ...]``.
 
     From the centre and from random places, by steps along the gradient that get shorter;
     after each the input is drawn back into the ball and the box.

@@ -52,7 +52,7 @@ def least(
 
 
 def _dual_norm(factors: jax.Array, norm: float) -> jax.Array:
-    """At least the norm of each row that is dual to ``norm``."""
+    """Upper bound on each row's norm that is dual to ``norm``."""
     sizes = jnp.abs(factors)
     if norm == 1:
         return jnp.max(sizes, axis=1)

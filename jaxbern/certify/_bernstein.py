@@ -37,7 +37,7 @@ def points(
     box: Bounds,
     outside: str = "clamp",
 ) -> Points:
-    """Of ``coeffs [W, n+1]`` on ``[lower, upper]`` (scalars or ``[W]``) for ``x`` in a box."""
+    """Points of ``coeffs [W, n+1]`` on ``[lower, upper]``, scalars or ``[W]``, in a box."""
     cuts, pieces = _restricted(coeffs, lower, upper, box)
     degree = coeffs.shape[-1] - 1
     along = np.arange(degree + 1) / max(degree, 1)

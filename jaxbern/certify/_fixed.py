@@ -133,7 +133,7 @@ FUNCTIONS = {
 
 
 def points(name: str, box: Bounds) -> Points:
-    """Of the activation with this name for ``x`` in a box."""
+    """Points of the activation with this name for ``x`` in a box."""
     function = FUNCTIONS[name]
     value = function.value
     start, stop, middle = _pieces(function, box)

@@ -18,7 +18,7 @@ from jaxbern.certify._rounding import Bounds
 def hull(
     coeffs: jax.Array, lower: jax.Array, upper: jax.Array, box: Bounds, outside: str
 ) -> Bounds:
-    """For ``x`` in a box ``[...]``; ``coeffs [n+1, ...]`` and ends broadcast against it.
+    """Bound values for ``x`` in a box ``[...]``; ``coeffs [n+1, ...]`` and ends broadcast.
 
     Above degree 10, :func:`jaxbern.poly.restrict` does it: its program is shorter.
     """

@@ -25,7 +25,7 @@ class Lines(NamedTuple):
 
 
 def lines(points: Points, box: Bounds) -> Lines:
-    """For ``x`` in the box; horizontal where that is unbounded."""
+    """Lines below and above for ``x`` in the box; horizontal where that is unbounded."""
     # Above the activation is below its negative; one program for both.
     signs = jnp.asarray([1, -1], points.y.dtype)
 
@@ -57,7 +57,7 @@ def _below(points: Points, box: Bounds) -> tuple[jax.Array, jax.Array]:
 
 
 def _slope(points: Points, box: Bounds) -> jax.Array:
-    """Of the line that is highest in the middle among those below all points.
+    """Slope of the line that is highest in the middle among those below all points.
 
     Such a line is below the points at both ends and not below the lowest point in the
     middle, so ``|slope| <= (max y - min y) / half the width``.

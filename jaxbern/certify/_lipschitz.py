@@ -36,7 +36,7 @@ def lipschitz(
 
 
 def _slopes(config, network, box) -> tuple[Bounds, Bounds]:
-    """Of the first hidden layer, ``[W]``, and of the others, ``[depth - 1, W]``."""
+    """Slopes of the first hidden layer, ``[W]``, and of the others, ``[depth - 1, W]``."""
     coeffs = network.coeffs
     if box is None:
         everything = jnp.full_like(network.first.bias, jnp.inf)

@@ -208,7 +208,7 @@ class Increasing:
         return (self.source,)
 
     def interval(self, box: Bounds, rigorous: bool) -> Bounds:
-        """From both ends."""
+        """Bounds from the values at both ends."""
         del rigorous
         return Bounds(self.apply(box.lower), self.apply(box.upper))
 

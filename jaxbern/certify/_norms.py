@@ -12,7 +12,7 @@ _SQUARINGS = 8
 
 
 def upper_norm(matrix: jax.Array, norm: float) -> jax.Array:
-    """At least ``sup |matrix x| / |x|`` in the norm 1, 2 or infinity.
+    """Upper bound on ``sup |matrix x| / |x|`` in the norm 1, 2 or infinity.
 
     Entries may be off by a few roundings.
     """
@@ -25,7 +25,7 @@ def upper_norm(matrix: jax.Array, norm: float) -> jax.Array:
 
 
 def _spectral(matrix: jax.Array) -> jax.Array:
-    """At least the largest singular value; above it by at most a factor ``n^(1/1024)``.
+    """Upper bound on the largest singular value, within a factor ``n^(1/1024)``.
 
     Power iteration would come from below. From above: in the spectral norm ``|M|^2`` is
     ``|M^T M|``, and ``|M|`` is at most the Frobenius norm. So square again and again, take the
@@ -49,7 +49,7 @@ def _spectral(matrix: jax.Array) -> jax.Array:
     scaled, outer = _scaled(matrix)
     scaled, inner = square(scaled, None)
     _, scales = jax.lax.scan(square, scaled, length=_SQUARINGS)
-    # The last Frobenius norm is one, but for the rounding of so many squares.
+    # The last Frobenius norm is one, but for the rounding of these squares.
     norm = jnp.asarray(1 + gamma(columns * columns, matrix.dtype), matrix.dtype)
     norm, _ = jax.lax.scan(root, norm, scales, reverse=True)
     norm, _ = root(norm, inner)

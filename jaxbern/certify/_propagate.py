@@ -60,7 +60,7 @@ def bounds(
     method: str,
     ball: Ball | None = None,
 ) -> Bounds:
-    """Of the outputs, ``[k]``, for inputs in a box ``[in]``, and in a ball if given."""
+    """Bounds of the outputs, ``[k]``, for inputs in a box ``[in]``, and in a ball if given."""
     if method == "interval":
         last = hidden(config, network, box, method, ball).last
         return through(network.last, last, terms(config))
@@ -95,7 +95,7 @@ def hidden(
 
 
 def _scan(step, carry, of_layers, like: Bounds):
-    """Over the hidden layers but the first; ``step`` cannot be traced for none."""
+    """Scan over all hidden layers but the first; ``step`` cannot be traced for none."""
     if len(of_layers[0].bias):
         return jax.lax.scan(step, carry, of_layers)
     return carry, jax.tree.map(lambda a: a[None][:0], like)
@@ -237,7 +237,7 @@ def _through_hidden(config, layer: Layer, relaxed: Relaxed, form: Form) -> Form:
 
 
 def _through_lines(form: Form, relaxed: Relaxed) -> Form:
-    """From a form in the activations to one in their inputs."""
+    """Turn a form in the activations into one in their inputs."""
     (slope_below, below), (slope_above, above) = relaxed.lines
     positive, negative = jnp.maximum(form.factors, 0), jnp.minimum(form.factors, 0)
     return Form(
@@ -248,7 +248,7 @@ def _through_lines(form: Form, relaxed: Relaxed) -> Form:
 
 
 def _through_linear(form: Form, layer: Layer, products: jax.Array) -> Form:
-    """From a form in the inputs of activations to one in the layer before."""
+    """Turn a form in the inputs of activations into one in the layer before."""
     return Form(
         matmul(form.factors, layer.kernel.T),
         form.constant + matmul(form.factors, layer.bias),

@@ -85,7 +85,7 @@ def robustness(
     seed: int = 0,
     progress: bool | None = None,
 ) -> Robustness:
-    """For each row: proved, broken by a counterexample, or unknown.
+    """Decide each row: proved, broken by a counterexample, or unknown.
 
     A row is *proved* if its class has the largest logit for every input within ``eps``, with
     affine bounds and for the stored numbers in exact arithmetic, as :func:`bounds`. It is
@@ -181,7 +181,7 @@ def _least(a: Any, b: Any) -> Any:
 
 
 def _rounded(values: np.ndarray, dtype, direction: int) -> Any:
-    """In the dtype, at most or at least what was given."""
+    """Round to the dtype, downwards or upwards."""
     with np.errstate(over="ignore", under="ignore"):
         nearest = values.astype(dtype)
     inside = nearest > values if direction < 0 else nearest < values

@@ -1,4 +1,4 @@
-"""From the operations of a traced module to the steps that bounds are computed on."""
+"""Turn the operations of a traced module into the steps that bounds are computed on."""
 
 import functools
 import math

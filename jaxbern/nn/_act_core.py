@@ -72,7 +72,7 @@ class LayerConfig:
             )
 
     def shape(self, features: int | None) -> tuple[int, ...]:
-        """Of what there is once per polynomial: ``[features]``, or nothing if shared."""
+        """Shape of what each polynomial has once: ``[features]``, or nothing if shared."""
         return () if self.shared or features is None else (features,)
 
     def init_coeffs(

@@ -151,7 +151,7 @@ def _dies(name: str, spread: float) -> str:
 
 
 def _verdict(layer: Layer, outside: float, spread: float, gain: float) -> str:
-    """Of a layer where the signal is alive."""
+    """Verdict on a layer where the signal is alive."""
     if not math.isfinite(spread):
         return "inputs are not finite"
     if spread < DEAD:

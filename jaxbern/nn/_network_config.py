@@ -91,7 +91,7 @@ class NetworkConfig:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; ``NetworkConfig(**config.to_dict()) == config``."""
+        """Convert for JSON; ``NetworkConfig(**config.to_dict()) == config``."""
         options = dataclasses.asdict(self)
         if self.outside == "clamp":  # as in files from before it could be chosen
             del options["outside"]

@@ -14,7 +14,7 @@ SPREAD = 4
 def of_layer(
     x: jax.Array, y: jax.Array, lower: ArrayLike, upper: ArrayLike
 ) -> dict[str, jax.Array]:
-    """For each neuron, over all axes of ``x [..., W]`` but the last, by name.
+    """Measure each neuron over all axes of ``x [..., W]`` but the last, by name.
 
     ``saturation``, the fraction of inputs outside the interval; ``spread``, four standard
     deviations of the inputs as a fraction of the interval; ``gain``, the deviation of the

@@ -58,7 +58,7 @@ class Folded:
 
 
 def plan(x_shape, coeffs_shape, interval_shape) -> Layout | Folded:
-    """As :func:`jaxbern.kernels.layout.plan`, at least 32 columns wide.
+    """Plan as :func:`jaxbern.kernels.layout.plan` does, at least 32 columns wide.
 
     >>> plan((64, 48), (10, 1, 48), (2, 1, 1)).sizes
     (1, 64, 48)

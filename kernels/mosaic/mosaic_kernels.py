@@ -30,7 +30,7 @@ def run(
 
 class _Compiled(Arithmetic):
     def quick_reciprocal(self, x: jax.Array) -> jax.Array:
-        """By the instruction for the root: a division would be twenty."""
+        """Square the reciprocal root, one instruction: a division would be twenty."""
         root = jax.lax.rsqrt(x)
         return root * root
 

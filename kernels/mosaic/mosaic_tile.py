@@ -72,7 +72,7 @@ class Memory:
 
 @functools.cache
 def _layout():
-    """Of a tile: rows along the warps, columns along the lanes."""
+    """Layout of a tile: rows along the warps, columns along the lanes."""
     from jax.experimental.pallas import mosaic_gpu as plgpu
 
     tiling = plgpu.Tiling(((ROWS, COLUMNS), (1,)))

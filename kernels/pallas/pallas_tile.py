@@ -140,7 +140,7 @@ class Tile:
         return functools.reduce(jnp.logical_and, conditions) if conditions else None
 
     def load(self, ref) -> jax.Array:
-        """In float32; zero beyond the edges, where as ``dy`` it adds nothing."""
+        """Load in float32; zero beyond the edges, where as ``dy`` it adds nothing."""
         return load(ref.at[self._index], self._inside).astype(jnp.float32)
 
     def store(self, ref, value: jax.Array) -> None:

@@ -53,7 +53,7 @@ def tile_masks(
 
 @triton.jit
 def load_tiles(ptrs, masks, STRIDE: tl.constexpr, UNROLL: tl.constexpr):
-    """As many tiles, all under way at once, in float32; zero where there is nothing."""
+    """Load several tiles at once, in float32; zero where there is nothing."""
     values = ()
     for u in tl.static_range(UNROLL):
         x = tl.load(ptrs + u * STRIDE, mask=masks[u], other=0.0)

@@ -123,7 +123,7 @@ def _by_tiles(x, dy, interval, *, degree, ends, tiling: Tiling):
     interval = interval[:, :, None]
 
     def reduce_tile(x, dy):
-        """From some rows of ``x`` and ``dy`` to ``n+1`` sums ``[groups, 1, line]``."""
+        """Sum some rows of ``x`` and ``dy`` to ``n+1`` arrays ``[groups, 1, line]``."""
         shape = (groups, depth, -1, line)
         x, dy = x.reshape(shape), dy.reshape(shape)
         sums = []
@@ -169,7 +169,7 @@ def _reduce(values: Sequence[jax.Array]) -> list[jax.Array]:
 
 
 def _sum_lines(sums: list[jax.Array]) -> list[jax.Array]:
-    """From ``[groups, lines, line]`` each to ``[groups, 1, line]``."""
+    """Sum each ``[groups, lines, line]`` to ``[groups, 1, line]``."""
     groups, _, line = sums[0].shape
     few = sums[0].size < _FEW
     while sums[0].shape[1] % 4 == 0 and not few:
