@@ -230,7 +230,6 @@ UNSUPPORTED = [
     "call foo;",
     ".local .align 4 .b8 stack[16];",
     "cvt.rn.e4m3x2.f32 %h1, %r1, %r2;",
-    "bar.sync 0, 64;",
     "ex2.f32 %r1, %r2;",
 ]
 
