@@ -182,7 +182,7 @@ def test_somebodys_directory_is_not_overwritten(tmp_path):
     with pytest.raises(ValueError, match=r"cannot save to .*home.*thesis\.tex"):
         network().save(path)
     assert (path / "thesis.tex").read_text() == "years"
-    with pytest.raises(ValueError, match=r"no checkpoint of jaxbern, such as thesis"):
+    with pytest.raises(ValueError, match=r"not a jaxbern checkpoint, such as thesis"):
         network().save(path / "thesis.tex")
 
 
