@@ -35,7 +35,7 @@ _BY_FOURS = Tiling(depth=4, elements=2**17, sums=12)
 # Since JAX 0.11 a tile that is cut out inside a loop is not vectorised that way, but a
 # long reduce is whose output is one short row. Up to a size there is one tile, and a
 # very small one is one reduce, which compiles fastest.
-_WHOLE = Tiling(depth=4, elements=2**20, sums=12)
+_WHOLE = Tiling(depth=4, elements=2**19, sums=12)
 _STREAMED = Tiling(depth=64, elements=0, sums=128)
 _AT_ONCE = Tiling(depth=2**13, elements=2**13, sums=128)
 

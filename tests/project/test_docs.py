@@ -22,6 +22,7 @@ CHAINS = {
 COMMANDS = sorted(
     {tuple(c) for page in PAGES for c in pages.commands(pages.text_of(page))}
 )
+RUNNABLE = ("experiments", "jaxbern", "tests.faults", "tests.ptx")
 OPTIONAL = ("equinox", "matplotlib", "sklearn")
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
@@ -77,7 +78,7 @@ def only_parse(monkeypatch):
 def test_command(command):
     """An option that is not there ends in ``SystemExit``, with argparse's message."""
     program, *rest = command
-    if rest[:1] == ["-m"] and rest[1] in ("experiments", "jaxbern", "tests.faults"):
+    if rest[:1] == ["-m"] and rest[1] in RUNNABLE:
         main = importlib.import_module(f"{rest[1]}.__main__").main
         if not rest[2:]:
             assert main([]) == 0

@@ -4,6 +4,7 @@ In units of what is allowed. An access outside of an array, a value that no thre
 race or a result that a second run would change ends the run with an error.
 """
 
+import argparse
 import sys
 
 from jaxbern.kernels.config import Launch
@@ -18,8 +19,11 @@ BACKENDS = {
 }
 
 
-def main(name: str) -> None:
-    """All cases of one backend."""
+def main(argv: list[str] | None = None) -> int:
+    """Execute all cases of one backend; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.ptx", description=__doc__)
+    parser.add_argument("backend", choices=BACKENDS)
+    name = parser.parse_args(argv).backend
     backend, loop = BACKENDS[name]
     worst = 0.0
     for case in (*PLAIN, *FUSED):
@@ -30,7 +34,8 @@ def main(name: str) -> None:
         worst = max(worst, error)
         print(f"{name} {' '.join(map(str, case))}: {error:.3f}", flush=True)
     print(f"{name}: {len(PLAIN) + len(FUSED)} cases, largest error {worst:.3f}")
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    sys.exit(main())
