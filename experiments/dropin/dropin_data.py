@@ -95,7 +95,7 @@ def edges(a, b):
     return np.exp(-20 * (a + 0.5 * b) ** 2) + np.tanh(8 * (b - 0.3 * a))
 
 
-def library(characters: int) -> Split:
+def python_sources(characters: int) -> Split:
     """Windows of the Python library's own sources; targets are the next characters."""
     folder = Path(sysconfig.get_paths()["stdlib"])
     text, files = "", sorted(folder.glob("*.py"))

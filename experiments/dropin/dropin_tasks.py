@@ -165,7 +165,7 @@ def tasks(folder: Path | None, *, quick: bool) -> list[Task]:
              lambda: data.collider(events), mlp(_mlp, 28, 5, 2), 32, **rank,
              steps=(200, EPOCHS_15), batch=256),
         Task("text", "next character of the Python library's sources, transformer block",
-             lambda: data.library(letters),
+             lambda: data.python_sources(letters),
              lambda act, width, rngs: CharTransformer(
                  data.LETTERS, data.CONTEXT, width, act, rngs),
              64, loss=cross_entropy, score=bits, metric="bits", higher=False,

@@ -188,7 +188,7 @@ def test_a_study_goes_on_after_the_tasks_that_are_done():
 
 
 def test_text_is_the_librarys_with_the_next_character_as_target():
-    parts = dropin_data.library(5000)
+    parts = dropin_data.python_sources(5000)
     x, y = parts.train
     assert x.shape[1] == dropin_data.CONTEXT
     assert 0 <= int(x.min()) <= int(x.max()) < dropin_data.LETTERS
