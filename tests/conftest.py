@@ -1,10 +1,25 @@
 """Strict globals: what a careful user may have switched on must not break us."""
 
+import os
+
 import jax
 import pytest
 
+from tests.quick import FLAGS
+
+# XLA reads them with its first program; processes that tests start inherit them.
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FLAGS}".strip()
+
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are deselected by their marks
+def pytest_collection_modifyitems(items):
+    """Examples in docstrings are for the whole suite, not for the quick check."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem):
+            item.add_marker("slow")
 
 
 @pytest.fixture

@@ -35,6 +35,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", [1, 2, math.inf])
 @pytest.mark.parametrize("name", MODELS)
 def test_nothing_leaves_the_bounds(name, norm):
@@ -69,6 +70,7 @@ def test_nothing_leaves_the_bounds(name, norm):
         assert widths[0] < 0.95 * widths[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", [1, 2])
 def test_of_a_module(norm):
     model = model_of("gelu, silu")

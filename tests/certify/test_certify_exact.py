@@ -246,6 +246,7 @@ def some_network(activation, residual, dtype, seed=0):
     return model
 
 
+@pytest.mark.slow
 @attack
 @pytest.mark.parametrize("configuration", CONFIGURATIONS[:: 1 if times(0) else 25])
 def test_networks_of_every_kind(configuration):

@@ -19,12 +19,10 @@ RADII = np.float32([0, 1e-4, 0.02, 0.3, 2.0])
 WEIGHTS = np.float32([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, -1, 0], [0, 1, -1]])
 # Lines of each activation are tested in test_certify_parts; here the ways through a module.
 BY_LINES = ("gelu, silu", "learned, monotone", "skips", "clipped")
+QUICK = ("gelu, silu", "skips")
 each_case = pytest.mark.parametrize(
     "name",
-    [
-        *BY_LINES,
-        *(pytest.param(k, marks=pytest.mark.slow) for k in CASES if k not in BY_LINES),
-    ],
+    [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in CASES],
 )
 
 
@@ -101,6 +99,7 @@ def test_intervals_of_every_activation(name):
         assert (y <= high[k]).all()
 
 
+@pytest.mark.slow
 @attack
 @each_case
 def test_any_numbers(name):
@@ -144,6 +143,7 @@ def test_rounding_of_linear_steps_is_paid_for(method):
     assert (high - low < 1e-3).all()
 
 
+@pytest.mark.slow
 def test_a_module_can_be_inside_another():
     inner = Skips(nnx.Rngs(0))
     model = nnx.Sequential(inner, nnx.tanh)
@@ -155,6 +155,7 @@ def test_a_module_can_be_inside_another():
     assert low.shape == (2, 3)
 
 
+@pytest.mark.slow
 def test_boxes_can_be_split():
     model = model_of("gelu, silu")
     lower, upper = (end[3:4] for end in boxes_of("gelu, silu", 0))
@@ -167,6 +168,7 @@ def test_boxes_can_be_split():
     assert (often.upper - often.lower).sum() < 0.95 * (once.upper - once.lower).sum()
 
 
+@pytest.mark.slow
 def test_weights_of_each_box():
     model = model_of("gelu, silu")
     lower, upper = boxes_of("gelu, silu", 0)

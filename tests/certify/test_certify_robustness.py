@@ -105,6 +105,7 @@ def test_cutting_goes_both_ways():
         assert (verdict != "unknown").mean() > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm, dual", [(1, math.inf), (2, 2), (math.inf, 1)])
 def test_a_linear_model_is_decided_exactly(norm, dual):
     model = nnx.Linear(5, 3, rngs=nnx.Rngs(0))
@@ -129,6 +130,7 @@ def test_a_linear_model_is_decided_exactly(norm, dual):
         assert (found.broken == (least < 0))[clear].all()
 
 
+@pytest.mark.slow
 def test_limits_hold_for_the_inputs_that_meet_them():
     """Bounds with limits on activations, against points that are inside these."""
     model = network(3, 3, 6, degree=4, out_features=2)

@@ -80,6 +80,7 @@ def test_ranges_of_fixed_activations_are_exact(name):
     np.testing.assert_allclose(high, y.max(0), atol=3e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gelu, silu", "batch, shared", "skips", "clipped"])
 def test_fast_bounds_hold_what_modules_give(name):
     model = model_of(name)
@@ -187,7 +188,8 @@ def smooth_modules():
     yield Skips(nnx.Rngs(0)), images
 
 
-@pytest.mark.parametrize("which", [0, 1, 2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("which", range(4))
 def test_gradients_against_differences(which, x64):
     model, x = list(smooth_modules())[which]
     graph, params, rest = nnx.split(model, nnx.Param, ...)

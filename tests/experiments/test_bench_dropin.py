@@ -9,6 +9,8 @@ from experiments.__main__ import main
 from experiments.bench import bench_dropin
 from tests.quick import quickly
 
+pytestmark = pytest.mark.slow
+
 
 @jax.numpy_dtype_promotion("standard")  # optax.adam raises a float to an int power
 def test_steps_and_compilations_are_printed(capsys, monkeypatch):

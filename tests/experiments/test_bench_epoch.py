@@ -19,6 +19,8 @@ from experiments.sweep.card_memory import Memory
 from experiments.sweep.grid import ACTIVATIONS, Cell, paper
 from experiments.sweep.grid_filter import Filter
 
+pytestmark = pytest.mark.slow
+
 SETUP = Setup(batch_size=48, steps=2, seeds=2, rounds=3)
 CELLS = [Cell("higgs", True, 1, 2, name) for name in ("relu", "bernstein:3")]
 GROUP = Group("higgs", True)

@@ -17,6 +17,7 @@ def compiled_quickly(monkeypatch):
     monkeypatch.setattr(bench_step, "jax", instead)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled_quickly")
 def test_step(capsys):
     small = ["--depth", "1", "--width", "4,8", "--degree", "3", "--rows", "64"]
@@ -28,6 +29,7 @@ def test_step(capsys):
     assert all(line.count("(1.00x)") >= 1 for line in lines[2:])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled_quickly")
 def test_compile(capsys):
     small = ["--width", "4", "--degree", "3", "--rows", "16", "--rounds", "1"]

@@ -24,6 +24,8 @@ from experiments.capacity.capacity_training import Trained
 from tests.oracles import casteljau
 from tests.quick import quickly
 
+pytestmark = pytest.mark.slow
+
 SMALL = Budget(
     seeds=3, seeds_of_variants=1, steps=240, snapshots=8, frames=4, batchnorm=False
 )

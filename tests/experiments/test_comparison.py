@@ -23,6 +23,8 @@ from experiments.comparison.compared_layers import Measured
 from experiments.comparison.compared_packages import Package
 from experiments.comparison.comparison_training import Run, Trained
 
+pytestmark = pytest.mark.slow
+
 ALL_OTHERS = tuple(package.name for package in compared_packages.OTHERS)
 OURS = candidates.usable(ACTIVATIONS, ALL_OTHERS)
 

@@ -81,6 +81,7 @@ def test_the_best_rival_is_by_the_direction_of_the_score_and_never_one_that_dive
     assert best.method == "relu"
 
 
+@pytest.mark.slow
 @jax.numpy_dtype_promotion("standard")  # optax.adam raises a float to an int power
 def test_runs_side_by_side_are_those_one_by_one():
     task, parts = waves(), waves().load()
@@ -111,6 +112,7 @@ def test_parameters_are_counted():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @jax.numpy_dtype_promotion("standard")
 def test_a_small_study_and_its_page(tmp_path):
     missing = next(t for t in tasks(None, quick=True) if t.name == "mnist")

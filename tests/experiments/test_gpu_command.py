@@ -49,6 +49,7 @@ def test_plugin_of_another_version_is_told(monkeypatch):
     assert not toolchain.available()
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_command_writes_table_csv_and_plot(tmp_path, capsys):
     pytest.importorskip("matplotlib")

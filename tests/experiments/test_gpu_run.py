@@ -41,6 +41,7 @@ def test_without_a_gpu_it_says_what_it_would_do(capsys, tmp_path):
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_a_run_writes_one_page_and_one_table(tmp_path):
     found = started("--degree", "3")
     assert found.left_out == {"pallas": "not here"}

@@ -117,6 +117,7 @@ def evidence_of(store):
     return evidence.of_store(store, memory)
 
 
+@pytest.mark.slow
 def test_verdicts_on_a_part_are_those_on_the_whole(complete):
     """So is every case that is called settled."""
     everything = evidence_of(complete)

@@ -29,6 +29,8 @@ from experiments.sweep.grid import Cell
 from tests.experiments import report_stores
 from tests.experiments.report_stores import trained
 
+pytestmark = pytest.mark.slow
+
 RELU, THREE, NINE = (
     Cell("higgs", True, 5, 16, name) for name in ("relu", "bernstein:3", "bernstein:9")
 )

@@ -18,6 +18,8 @@ from tests.experiments.sweep_cases import (
     sweep,
 )
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("ray")
 
 

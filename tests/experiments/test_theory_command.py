@@ -22,6 +22,8 @@ from experiments.theory.theory_fitting import TARGETS
 from experiments.theory.theory_report import lessons
 from tests.quick import quickly
 
+pytestmark = pytest.mark.slow
+
 SMALL = dataclasses.replace(theory_rate.QUICK, depths=(2,), iterations=30)
 
 

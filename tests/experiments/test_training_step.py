@@ -40,6 +40,7 @@ def kernels_in(function, *args) -> Counter:
     return Counter(re.findall(r'"jaxbern_(\w+)"', text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [None, SEEDS])
 def test_each_kernel_once_per_activation(seeds):
     """Vmapped seeds included: they share one call."""

@@ -70,6 +70,7 @@ def test_neighbours_begin_with_the_default_and_do_not_repeat():
     assert all(min(n.rows, n.unroll, n.steps) >= 1 for n in smallest)
 
 
+@pytest.mark.slow
 def test_the_fastest_is_kept_and_used(monkeypatch, cache):
     """Run interpreted, with a clock that likes one configuration best."""
     default = config.gradient(SIZES, DEGREE)

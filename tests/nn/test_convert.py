@@ -64,6 +64,7 @@ def x():
     return jax.random.normal(jax.random.key(0), (16, 3))
 
 
+@pytest.mark.slow
 def test_every_activation_that_a_module_holds(x):
     net = Net(nnx.Rngs(0))
     before = nnx.to_pure_dict(nnx.state(net))

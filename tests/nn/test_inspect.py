@@ -29,14 +29,19 @@ def gelu(width, rngs):
     return nnx.gelu
 
 
-def first_gradient(net, x):
-    """Of the square error to targets of unit size, whatever the size of the outputs."""
+@nnx.jit
+def start(net, x):
+    """Spread of the outputs, and norm of the gradient of the first kernel.
+
+    The loss is the square error to targets of unit size, whatever the size of the outputs.
+    """
     targets = jax.random.normal(jax.random.key(2), (len(x), 1))
 
     def loss(net):
         return jnp.mean(jnp.square(net(x) - targets))
 
-    return jnp.linalg.norm(nnx.grad(loss)(net)["layers"][0]["kernel"][...])
+    gradient = nnx.grad(loss)(net)["layers"][0]["kernel"][...]
+    return jnp.std(net(x)), jnp.linalg.norm(gradient)
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +49,14 @@ def x():
     return jax.random.normal(jax.random.key(1), (256, 8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth, width", [(5, 256), (20, 64)])
 def test_the_default_layer_starts_like_gelu(depth, width, x):
     """Gradient of the first kernel and spread of the outputs, without normalisation."""
     ratios = []
     for seed in range(5):
         nets = [deep(depth, width, act, seed) for act in (default, gelu)]
-        mine, its = ((jnp.std(net(x)), first_gradient(net, x)) for net in nets)
+        mine, its = (start(net, x) for net in nets)
         ratios.append(np.divide(mine, its))
     spread, gradient = np.exp(np.mean(np.log(ratios), axis=0))
     print(f"{depth}x{width}: spread {spread:.2f}, gradient {gradient:.2f} of gelu's")
@@ -136,6 +142,7 @@ def test_extreme_inputs(factor, said, x):
     assert said in layer.verdict
 
 
+@pytest.mark.slow
 def test_a_network_of_the_paper_and_its_saturation(x):
     model = jb.MLP(8, depth=3, width=4, degree=5, rngs=nnx.Rngs(0))
     model.eval()

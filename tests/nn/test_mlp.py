@@ -172,6 +172,7 @@ def test_an_unknown_implementation():
         network(implementation="cuda")(X)
 
 
+@pytest.mark.slow
 @jax.numpy_dtype_promotion("standard")  # Optax's Adam needs it
 @jax.default_prng_impl("unsafe_rbg")  # compiles in a third of the time
 def test_the_deepest_network_learns():

@@ -19,9 +19,16 @@ CASES = {
     "remat": {"degree": 3, "remat": True},
     "half precision": {"degree": 3, "dtype": "bfloat16"},
 }
+QUICK = ("relu", "bernstein")
 
 
-@pytest.mark.parametrize("options", CASES.values(), ids=CASES)
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(options, marks=[] if name in QUICK else pytest.mark.slow, id=name)
+        for name, options in CASES.items()
+    ],
+)
 @pytest.mark.parametrize("training", [True, False], ids=["training", "evaluation"])
 def test_numbers_and_gradients_are_the_same(options, training):
     config = NetworkConfig(3, depth=3, width=5, **options)

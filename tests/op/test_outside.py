@@ -49,6 +49,7 @@ def test_outside_are_the_tangents_of_the_ends(degree):
     np.testing.assert_allclose(fused, z + np.array(want), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_gradients_in_everything():
     with jax.enable_x64(True):
         rng = np.random.default_rng(0)

@@ -12,6 +12,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import functools, json, re, sys
 import jax, jax.numpy as jnp, numpy as np

@@ -41,6 +41,7 @@ def cases(*shapes, order=ORDER, seed=0):
     return arguments, terms
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("outside, jitted", [("clamp", True), ("linear", False)])
 def test_every_argument_moves(outside, jitted):
@@ -72,6 +73,7 @@ def test_a_whole_layer_moves():
         np.testing.assert_allclose(mine, want, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_every_implementation_through_a_network(implementation):
     """To the float32 of nested forward mode, through order 4."""
@@ -94,6 +96,7 @@ def test_narrow_inputs_stay_narrow():
     assert {y.dtype, *(t.dtype for t in terms)} == {jnp.dtype(jnp.bfloat16)}
 
 
+@pytest.mark.slow
 def test_forward_laplacian():
     """The recipe of the FAQ: folx is told that the operator is elementwise."""
     folx = pytest.importorskip("folx")

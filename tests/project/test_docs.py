@@ -27,6 +27,7 @@ OPTIONAL = ("equinox", "matplotlib", "sklearn")
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
+@pytest.mark.slow
 @pages.as_a_reader()
 @pytest.mark.parametrize("name", CHAINS)
 def test_python(name, tmp_path, monkeypatch):

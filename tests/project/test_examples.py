@@ -7,6 +7,8 @@ import pytest
 
 from tests.project import pages
 
+pytestmark = pytest.mark.slow
+
 FOLDER = pages.ROOT / "docs" / "examples"
 
 

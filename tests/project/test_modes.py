@@ -6,7 +6,6 @@ under each. Options of Python itself need a process of their own.
 
 import contextlib
 import functools
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -34,25 +33,14 @@ def checks():
         jax.config.update("jax_enable_checks", before)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _compiled_quickly():
-    """What a program does is asked here, not how fast it is."""
-    before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
-
-
+# Strict promotions of ranks and dtypes are switched on for all tests.
 MODES = {
-    "none": contextlib.nullcontext,
     "disable_jit": jax.disable_jit,
     "debug_nans": functools.partial(jax.debug_nans, True),
     "debug_infs": functools.partial(jax.debug_infs, True),
     "check_tracer_leaks": jax.check_tracer_leaks,
     "enable_checks": checks,
     "enable_x64": functools.partial(jax.enable_x64, True),
-    "rank promotion": functools.partial(jax.numpy_rank_promotion, "raise"),
-    "dtype promotion": functools.partial(jax.numpy_dtype_promotion, "strict"),
     "matmul precision": functools.partial(jax.default_matmul_precision, "highest"),
 }
 
@@ -118,7 +106,11 @@ plain = functools.cache(lambda part: [np.asarray(a) for a in part()])
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)
+@pytest.mark.parametrize(
+    "part",
+    [operator, layers, *(pytest.param(p, marks=pytest.mark.slow) for p in PARTS[2:])],
+    ids=lambda part: part.__name__,
+)
 def test_same_numbers_in_every_mode(part, mode):
     want = plain(part)
     with MODES[mode]():
@@ -148,6 +140,7 @@ def test_nothing_moves_between_host_and_device_by_itself():
     assert all(np.isfinite(a).all() for a in jax.tree.leaves(jax.device_get(found)))
 
 
+@pytest.mark.slow
 def test_options_of_python():
     """Each part by itself: assertions are left out, and a warning is an error."""
     code = (
@@ -159,7 +152,6 @@ def test_options_of_python():
         capture_output=True,
         text=True,
         cwd=ROOT,
-        env=os.environ | {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"},
     )
     assert result.returncode == 0, result.stderr
     assert int(result.stdout) == sum(len(plain(part)) for part in PARTS)

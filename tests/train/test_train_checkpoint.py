@@ -89,6 +89,7 @@ def test_files_of_a_training(begun, whole):
     assert json.loads((begun / "summary.json").read_text()) == whole.summary()
 
 
+@pytest.mark.slow
 def test_killed_at_any_time_it_goes_on_to_the_same_bits(tmp_path, whole):
     """Twice at random; ``python -m tests.faults training`` does it more often."""
     environment = os.environ | {

@@ -31,6 +31,7 @@ def after(decay) -> dict:
     return jax.tree.map(lambda leaf: leaf[0], result.final.params)
 
 
+@pytest.mark.slow
 def test_only_coefficients_decay_by_it():
     split = checked_split(ONE_STEP, DATA)
     state, _ = _engine.engine(ONE_STEP, DATA, split)

@@ -40,6 +40,7 @@ def assert_close(one, other):
             )
 
 
+@pytest.mark.slow
 def test_two_devices_give_the_history_of_one(tmp_path):
     child = start(tmp_path / "out", devices=2)
     try:
@@ -51,6 +52,7 @@ def test_two_devices_give_the_history_of_one(tmp_path):
     assert_close(two, one)
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_history_of_one(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -60,6 +60,7 @@ def test_another_cell_compiles_nothing_and_calls_once_per_epoch(result, tmp_path
     assert other.history[5]["learning_rate"][0] == np.float32(0.01)
 
 
+@pytest.mark.slow
 def test_data_on_the_host_give_the_same_history(result):
     streamed = jb.train.fit(IMPATIENT, DATA, device_bytes=ONE_BATCH)
     for seed, columns in result.history.items():
