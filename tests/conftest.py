@@ -16,9 +16,9 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 @pytest.hookimpl(tryfirst=True)  # before tests are deselected by their marks
 def pytest_collection_modifyitems(items):
-    """Examples in docstrings are for the whole suite, not for the quick check."""
+    """Examples in docstrings and attacks are slow, each of them a little."""
     for item in items:
-        if isinstance(item, pytest.DoctestItem):
+        if isinstance(item, pytest.DoctestItem) or item.get_closest_marker("attack"):
             item.add_marker("slow")
 
 

@@ -186,6 +186,7 @@ def width(graph, state, method):
     return jnp.sum(high - low)
 
 
+@pytest.mark.slow
 def test_gradients_can_be_followed_to_tighter_bounds():
     model = network(3, 2, 4, activation="relu")
     model.eval()
@@ -213,6 +214,7 @@ def test_in_double_precision_rounding_is_out_of_sight(x64):
     assert (high - low < 1e-11).all()
 
 
+@pytest.mark.slow
 def test_lipschitz_in_a_box():
     model = model_of("bernstein, residual")
     run = quickly(functools.partial(jb.certify.lipschitz, model))

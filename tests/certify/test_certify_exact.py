@@ -96,6 +96,7 @@ def test_an_interval_that_float32_cannot_carry_is_refused(lower, upper):
         jb.poly.derivative(jnp.ones(3), lower=lower, upper=upper)
 
 
+@pytest.mark.slow
 @attack
 def test_layers_on_intervals_of_every_size():
     rng = np.random.default_rng(0)
@@ -126,6 +127,7 @@ REVERSED = np.float32([0, 1, 0]), np.float32([1, 0, 1])
 NAN = np.float32([0, np.nan, 0]), np.float32([1, 1, 1])
 
 
+@pytest.mark.slow
 def test_of_a_box_that_is_none_nothing_is_known():
     act = jb.BernsteinAct(3, 4, rngs=nnx.Rngs(0))
     good = np.zeros(3, np.float32), np.ones(3, np.float32)

@@ -87,6 +87,7 @@ def test_nothing_leaves_the_bounds(name):
         assert (low[2:4, 3] > low[2:4, 0] - high[2:4, 1] + 1e-4).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CASES if name not in BY_LINES])
 def test_intervals_of_every_activation(name):
     model = model_of(name)
@@ -185,6 +186,7 @@ def test_weights_of_each_box():
         np.testing.assert_allclose(one[2], other[0], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_number_that_is_none_says_nothing():
     model = model_of("relu, leaky_relu")
     box = np.zeros((1, 4), "f4"), np.ones((1, 4), "f4")

@@ -15,6 +15,8 @@ from experiments.report.trained_models import models
 from experiments.sweep import cell_store
 from tests.experiments import report_browser, report_site
 
+pytestmark = pytest.mark.slow
+
 SHOWN = "#efficiency-higgs-residual-auc"
 
 

@@ -10,6 +10,8 @@ from experiments.sweep import cell_store
 from experiments.sweep.grid import Cell
 from tests.experiments import report_stores
 
+pytestmark = pytest.mark.slow
+
 CELLS = [
     Cell(dataset, True, depth, 16, activation)
     for dataset in ("higgs", "susy")

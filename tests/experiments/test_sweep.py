@@ -22,6 +22,8 @@ from tests.experiments.sweep_cases import (
     sweep,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def log(tmp_path):

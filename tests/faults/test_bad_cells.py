@@ -17,6 +17,8 @@ from experiments.sweep import cell_record, cell_store, grid
 from experiments.sweep.grid import Cell
 from tests.experiments.report_stores import trained
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 GOOD = Cell("higgs", True, 5, 16, "relu")
 BAD = Cell("higgs", True, 5, 16, "gelu")

@@ -30,6 +30,8 @@ from tests.experiments.sweep_cases import (
     sweep,
 )
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 FIRST, SECOND = CELLS
 FIRST_ONLY = Sweep("tiny", Filter(residual=False))

@@ -13,6 +13,8 @@ from tests.kernels import calls
 from tests.kernels.test_pallas_kernels import EPS, TINY, coefficients, points
 from tests.oracles import casteljau
 
+pytestmark = pytest.mark.slow
+
 
 class Exact:
     """Arithmetic without rounding."""

@@ -17,6 +17,7 @@ from jaxbern.kernels.layout import plan
 # --- every shape as [S, B, W] ----------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shape",
     [(), (5,), (3, 4), (1, 3, 4), (2, 1, 4), (2, 3, 1), (2, 3, 4), (2, 3, 2, 4)],

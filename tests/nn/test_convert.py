@@ -83,6 +83,7 @@ def test_every_activation_that_a_module_holds(x):
     assert report.scale > 0.1
 
 
+@pytest.mark.slow
 def test_the_new_network_trains_and_has_all_parameters(x):
     new, _ = jb.convert(Net(nnx.Rngs(0)), x)
     counts = [v[...].size for v in jax.tree.leaves(

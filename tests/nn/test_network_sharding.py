@@ -22,6 +22,8 @@ from tests.oracles import network_oracle as oracle
 from tests.nn.networks import random_params
 from tests.quick import QUICKLY
 
+pytestmark = pytest.mark.slow
+
 ROWS, DEVICES = 128, 8
 rng = np.random.default_rng(0)
 # Every shard has a mean of its own, far from the others'.

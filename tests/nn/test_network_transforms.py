@@ -67,6 +67,7 @@ def test_vmapped_modules():
         np.testing.assert_allclose(several.var[i], var, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_forward_mode_and_second_derivatives():
     """Along a direction: of the loss both ways, of the gradient by differences."""

@@ -166,6 +166,7 @@ def test_float64_is_computed_in_float64(degree):
     np.testing.assert_array_less(np.abs(y - want), bound)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [80, 100])
 def test_high_degrees_stay_accurate(degree):
     rng = np.random.default_rng(degree)

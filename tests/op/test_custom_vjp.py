@@ -51,6 +51,7 @@ def test_it_is_a_custom_vjp():
     assert isinstance(gradient.operator, jax.custom_vjp)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "derivative",
     [
@@ -98,6 +99,7 @@ def linen_layer(x):
 
 
 # The network's hidden layers are one scan over one program.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "differentiate, activations", [(nnx_layer, 1), (linen_layer, 1), (mlp, 2)]
 )

@@ -56,6 +56,7 @@ def along_reverse(function, direction):
     return derivative
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize(
     "degree, shared, moving",
@@ -116,6 +117,7 @@ def test_first_order_matches_autodiff_of_the_definition(degree, implementation):
     )
 
 
+@pytest.mark.slow
 @each_implementation
 def test_hessian_and_every_nesting_agree(implementation):
     x, coeffs = arguments(2, rows=1)

@@ -12,6 +12,8 @@ from jaxbern.nn._hidden import batch_statistics
 from tests.op.implementations import IMPLEMENTATIONS
 from tests.quick import quickly
 
+pytestmark = pytest.mark.slow
+
 ROWS, WIDTH, DEGREE, EPS = 64, 5, 9, 1e-5
 NAMES = ("y", "z", "coeffs", "mean", "var")
 

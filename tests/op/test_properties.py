@@ -82,6 +82,7 @@ def test_elevation_changes_nothing(degree, higher, implementation):
     )
 
 
+@pytest.mark.slow
 @each_implementation
 @settings(deadline=None, max_examples=50, derandomize=True)
 @given(data=st.data())

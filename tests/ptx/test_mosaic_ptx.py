@@ -20,6 +20,7 @@ from tests.ptx.kernel_checks import CASES, EPS, TINY
 
 pytestmark = [
     *needs_a_compiler,
+    pytest.mark.slow,
     pytest.mark.skipif(jax.__version_info__ < (0, 12), reason="needs JAX 0.12"),
 ]
 compiled = functools.partial(executed.compiled, BACKEND)

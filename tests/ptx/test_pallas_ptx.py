@@ -22,7 +22,7 @@ from tests.ptx import OutputSpec, executed
 from tests.ptx.executed import check_case, execute, needs_a_compiler
 from tests.ptx.kernel_checks import CASES, EPS
 
-pytestmark = needs_a_compiler
+pytestmark = [*needs_a_compiler, pytest.mark.slow]
 compiled = functools.partial(executed.compiled, BACKEND)
 
 # Two steps of two tiles for each program: the loop, on few rows.

@@ -26,6 +26,8 @@ pytest.importorskip("triton", reason="these kernels need Triton")
 from jaxbern.kernels.triton import triton_offline
 from tests.ptx.compile_triton import compile_call
 
+pytestmark = pytest.mark.slow
+
 
 def execute(call, *args, outputs=None):
     """Run the PTX of ``call``; every element must be written, and none beside them."""

@@ -45,6 +45,7 @@ class Recorder(jb.train.Callback):
         self.calls.append(("close",))
 
 
+@pytest.mark.slow
 def test_order_of_calls():
     recorder = Recorder()
     jb.train.fit(SHORT, DATA, callbacks=[recorder])

@@ -42,6 +42,7 @@ def test_only_coefficients_decay_by_it():
     jax.tree.map(np.testing.assert_array_equal, by_five, without)
 
 
+@pytest.mark.slow
 def test_it_is_that_of_all_parameters_unless_told():
     for none, same in zip(
         *map(jax.tree.leaves, (after(None), after(0.1))), strict=True

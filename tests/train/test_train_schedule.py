@@ -26,6 +26,7 @@ def rates(config):
     return found
 
 
+@pytest.mark.slow
 def test_every_seed_has_the_rates_of_the_formula():
     config = COSINE
     result = jb.train.fit(config, events())
