@@ -17,7 +17,7 @@ from experiments.core.environment import environment
 from experiments.sweep import cell_claims as claims
 from experiments.sweep import cell_store
 from experiments.sweep.cell_record import CellResult, Damaged
-from experiments.sweep.compiled_programs import Count, counted
+from experiments.sweep.compiled_programs import Count, counted, release_some
 from experiments.sweep.grid import Cell
 from experiments.sweep.sweep_events import Events
 
@@ -185,6 +185,7 @@ def _trained(job, claim, stop, watch, devices) -> CellResult:
     claim.check()
     with contextlib.suppress(FileExistsError):  # by one who took this process for dead
         cell_store.write(job.root, record, models)
+    release_some()
     return record
 
 

@@ -7,6 +7,7 @@ compiled again by a sweep that goes on after a kill, nor by the next worker.
 import contextlib
 import dataclasses
 import hashlib
+import itertools
 import platform
 import threading
 import time
@@ -29,6 +30,10 @@ _OPTIONS = {
     "jax_persistent_cache_min_entry_size_bytes": 0,
     "jax_persistent_cache_enable_xla_caches": "none",  # their paths would be in the key
 }
+
+
+CELLS_KEPT = 16
+_cells = itertools.count(1)
 
 
 @dataclasses.dataclass
@@ -86,6 +91,17 @@ def kept(directory: Path | None) -> Iterator[None]:
         yield
     finally:
         _configure(before)
+
+
+def release_some() -> None:
+    """Free the programs of this process after every ``CELLS_KEPT`` calls, one per cell.
+
+    A cell needs about 900 memory mappings for its programs and Linux grants a process 65,530,
+    so a sweep that kept all programs would die after some seventy cells. No cell has use for
+    another's; one that is being trained in another thread reads its own from the store again.
+    """
+    if next(_cells) % CELLS_KEPT == 0:
+        jax.clear_caches()
 
 
 def remove_incomplete(directory: Path) -> None:
