@@ -183,7 +183,7 @@ def compile_for(
                     "xla_dump_to": folder,
                     "xla_dump_emitter_re": ".*ptx.*",
                     # As on a GPU, even where JAX is told to optimise little.
-                    "xla_backend_optimization_level": 3,
+                    "xla_backend_optimization_level": "3",
                     "xla_llvm_disable_expensive_passes": False,
                 }
             )
