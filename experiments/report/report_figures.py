@@ -135,7 +135,7 @@ def pareto(
         name,
         f"AUC against {title}: {group.title}",
         "A point is a cell; up and to the left is better. Lines are Pareto fronts: the "
-        "best AUC for at most so much.",
+        "highest AUC up to each number.",
         svg,
         "pareto",
         group,

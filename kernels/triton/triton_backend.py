@@ -5,7 +5,6 @@ kernels are in :mod:`jaxbern.kernels.triton.triton_kernels`; this file prepares 
 Without a GPU they can be interpreted or compiled: ``triton_offline`` beside it.
 """
 
-import functools
 import importlib.util
 from collections.abc import Sequence
 from typing import Any
@@ -18,13 +17,17 @@ from jaxbern.kernels.algebra import binomials
 from jaxbern.kernels.backend import kernel_limit, kernel_obstacle
 from jaxbern.kernels.factored import factor, stretch
 from jaxbern.kernels.packed import FORWARD, GRADIENT, MOMENTS, SKIP, Packed, Task
-from jaxbern.kernels.triton.triton_call import Call
+from jaxbern.kernels.triton.triton_call import Call, launch
 
 
-def _run(
-    task: Task, arrays: Sequence[jax.Array], *, interpret: bool
-) -> Sequence[jax.Array]:
-    return prepare(task, arrays).run(arrays, interpret)
+def _launched(task: Task, arrays: Sequence[jax.Array]) -> Sequence[jax.Array]:
+    return launch(prepare(task, arrays), arrays)
+
+
+def _interpreted(task: Task, arrays: Sequence[jax.Array]) -> Sequence[jax.Array]:
+    from jaxbern.kernels.triton import triton_offline
+
+    return triton_offline.interpret(prepare(task, arrays), arrays)
 
 
 def prepare(task: Task, arrays: Sequence[jax.Array | jax.ShapeDtypeStruct]) -> Call:
@@ -77,7 +80,5 @@ def _obstacle(platform: str, dtype, degree: int) -> str | None:
     return obstacle
 
 
-_kernels = Packed(functools.partial(_run, interpret=False))
-_interpreted = Packed(functools.partial(_run, interpret=True))
-BACKEND = _kernels.backend("triton", _obstacle)
-INTERPRETED = _interpreted.backend("triton:interpret", kernel_limit)
+BACKEND = Packed(_launched).backend("triton", _obstacle)
+INTERPRETED = Packed(_interpreted).backend("triton:interpret", kernel_limit)

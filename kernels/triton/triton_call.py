@@ -26,20 +26,17 @@ class Call:
     warps: int
     in_place: tuple[tuple[int, int], ...] = ()  # inputs that outputs are written over
 
-    def run(self, args: Iterable[jax.Array], interpret: bool) -> Sequence[jax.Array]:
-        """The kernel's outputs for arrays like ``inputs``."""
-        if interpret:
-            from jaxbern.kernels.triton import triton_offline
 
-            return triton_offline.interpret(self, args)
-        try:
-            import jax_triton  # noqa: F401
-        except ImportError as error:
-            raise NotImplementedError(
-                "implementation='triton' needs jax-triton and JAX with CUDA support: "
-                f"pip install 'jaxbern[triton,cuda12]' ({error})"
-            ) from error
-        return _portably(functools.partial(_launch, self), self.outputs, *args)
+def launch(call: Call, args: Iterable[jax.Array]) -> Sequence[jax.Array]:
+    """The outputs of ``call`` on the GPU, for arrays like its ``inputs``."""
+    try:
+        import jax_triton  # noqa: F401
+    except ImportError as error:
+        raise NotImplementedError(
+            "implementation='triton' needs jax-triton and JAX with CUDA support: "
+            f"pip install 'jaxbern[triton,cuda12]' ({error})"
+        ) from error
+    return _portably(functools.partial(_launch, call), call.outputs, *args)
 
 
 def _launch(call: Call, *args: jax.Array) -> Sequence[jax.Array]:

@@ -71,7 +71,6 @@ PARTS = {
 # left loads what is on the right when a user first asks for it.
 LAZY_CYCLES = {
     ("jaxbern.nn._mlp", "jaxbern.io.model_files"),
-    ("jaxbern.kernels.triton.triton_call", "jaxbern.kernels.triton.triton_offline"),
 }
 # What comes along with packages that are dependencies, and what a user brings himself.
 ALONG = {"jaxlib": "jax", "scipy": "jax", "orbax": "flax", "PIL": "matplotlib"}
