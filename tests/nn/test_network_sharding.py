@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = r"""
 import json, re
 import jax, jax.numpy as jnp, numpy as np
@@ -21,8 +23,6 @@ from jaxbern.nn import NetworkConfig
 from tests.oracles import network_oracle as oracle
 from tests.nn.networks import random_params
 from tests.quick import QUICKLY
-
-pytestmark = pytest.mark.slow
 
 ROWS, DEVICES = 128, 8
 rng = np.random.default_rng(0)
