@@ -170,6 +170,7 @@ def view(group: Group, rows: Sequence[Row], paper: Sequence[Row]) -> Table:
             "Seconds of one training, mean over the seeds, and in brackets how many "
             "times ReLU's. All seeds of a cell train in one program; each counts the "
             "time of its epochs divided by the number of seeds, without compilation. "
+            "What else the machine did meanwhile, other cells included, is in the numbers. "
             "The paper trained each seed alone on an A30: compare ratios, not seconds. "
             "Memory, if any, is that of a program for all seeds, compiled for a GPU."
         ),
