@@ -30,10 +30,8 @@ _OPTIONS = {
     "jax_persistent_cache_min_entry_size_bytes": 0,
     "jax_persistent_cache_enable_xla_caches": "none",  # their paths would be in the key
 }
-
-
-CELLS_KEPT = 16
-_cells = itertools.count(1)
+CELLS_KEPT = 16  # as many cells may have programs in memory
+_cells = itertools.count(1)  # that this process has trained
 
 
 @dataclasses.dataclass

@@ -1,4 +1,4 @@
-"""Bounds and Lipschitz constants of networks against points that try to leave them."""
+"""Bounds of networks against points that try to leave them."""
 
 import functools
 import math
@@ -15,41 +15,13 @@ from jax.extend.core import jaxprs_in_params
 import jaxbern as jb
 from jaxbern.certify import _split_boxes
 from jaxbern.certify._rounding import Bounds
+from tests.certify.network_cases import CASES, LOWER, RADII, UPPER, model_of
 from tests.nn.networks import network
 from tests.oracles import casteljau
 from tests.oracles import certify_oracle as oracle
 from tests.quick import quickly
 
-# Both outputs, and the margin between them.
-MARGIN = np.float32([[1.0, 0.0], [0.0, 1.0], [-1.0, 1.0]])
-# Of a network, and of its bounds: each option is somewhere.
-CASES = {
-    "bernstein, residual": ({"depth": 12, "degree": 5}, {}),
-    "tangents": ({"depth": 4, "outside": "linear", "degree": 4}, {}),
-    "tangents, intervals": ({"outside": "linear"}, {"method": "interval"}),
-    "gelu": ({"activation": "gelu", "residual": False}, {"weights": MARGIN}),
-    "relu": ({"depth": 1, "activation": "relu"}, {"splits": 3}),
-    "bernstein": ({"residual": False, "monotone": True}, {"method": "interval"}),
-    "selu": ({"activation": "selu"}, {"method": "interval"}),
-    "leaky_relu": (
-        {"activation": "leaky_relu", "residual": False},
-        {"method": "interval", "weights": MARGIN},
-    ),
-}
 each_case = pytest.mark.parametrize("name", CASES)
-# Boxes that are bounded together: from a point to most of what the network knows.
-RADII = np.float32([0, 1e-6, 1e-4, 1e-2, 0.1, 0.3, 1.0])
-CENTRE = np.float32([0.3, -0.4, 0.9])
-LOWER, UPPER = CENTRE - RADII[:, None], CENTRE + RADII[:, None]
-
-
-def model_of(name, seed=0, scale=1.0):
-    options, _ = CASES[name]
-    model = network(3, width=6, **{"depth": 3, **options}, seed=seed)
-    for part in (model.first, model.hidden, model.last):
-        part.kernel[...] = scale * part.kernel[...]
-    model.eval()
-    return model
 
 
 @functools.cache
@@ -214,51 +186,6 @@ def test_in_double_precision_rounding_is_out_of_sight(x64):
     assert (high - low < 1e-11).all()
 
 
-@pytest.mark.slow
-def test_lipschitz_in_a_box():
-    model = model_of("bernstein, residual")
-    run = quickly(functools.partial(jb.certify.lipschitz, model))
-    found = np.float64(run(LOWER, UPPER))
-    assert found.shape == RADII.shape
-    for box, constant in zip(zip(LOWER, UPPER, strict=True), found, strict=True):
-        x = oracle.adversaries(model, *box)
-        steepest = np.linalg.norm(oracle.jacobian(model, x), 2, axis=(1, 2)).max()
-        assert steepest <= constant
-    # At a point it is the norm of the Jacobian, and it grows with the box.
-    steepest = np.linalg.norm(oracle.jacobian(model, CENTRE[None])[0], 2)
-    assert found[0] == pytest.approx(steepest, rel=3e-3)
-    assert (np.diff(found) >= -1e-3 * found[0]).all()
-
-
-@pytest.mark.parametrize("norm", [1, 2, math.inf])
-def test_lipschitz_everywhere(norm):
-    name = "bernstein"
-    model = model_of(name)
-    jacobian, product = quickly(
-        lambda: [
-            jb.certify.lipschitz(model, norm=norm, method=method)
-            for method in ("jacobian", "product")
-        ]
-    )()
-    x, y = np.random.default_rng(0).normal(size=(2, 2000, 3))
-    moved = np.linalg.norm(oracle.forward(model, x) - oracle.forward(model, y), norm, 1)
-    quotients = moved / np.linalg.norm(x - y, norm, 1)
-    steepest = np.linalg.norm(oracle.jacobian(model, x), norm, axis=(1, 2))
-    assert max(quotients.max(), steepest.max()) <= jacobian <= product
-    # The product of the norms of all layers with their steepest slopes, by hand.
-    _, params = oracle._network(model)
-    slopes = np.abs(np.diff(np.float64(params["coeffs"]), axis=2)).max(axis=2) * 3 / 6
-    scale = slopes / np.sqrt(np.float64(model.var[...]) + model.config.epsilon)
-    kernels = [params["first"]["kernel"], *params["hidden"]["kernel"]]
-    norms = [
-        np.linalg.norm((np.float64(k) * s).T, norm)
-        for k, s in zip(kernels, scale, strict=True)
-    ]
-    last = np.linalg.norm(np.float64(params["last"]["kernel"]).T, norm)
-    # Slopes are bounded piece by piece, so more tightly than by the coefficients.
-    assert 0.3 * np.prod(norms) * last < product < 1.01 * np.prod(norms) * last
-
-
 @pytest.mark.parametrize("outside", ["clamp", "linear"])
 @pytest.mark.parametrize("domain", ["fixed", "learned", "batch"])
 def test_an_activation_alone(domain, outside):
@@ -296,58 +223,3 @@ def test_an_activation_alone(domain, outside):
     assert here.shape == (2, 3)
     assert (slopes.max(axis=(0, 3)) <= np.asarray(here) + 10 * rounding).all()
     assert (here <= anywhere * (1 + 1e-5)).all()
-
-
-MODEL = network(3, 2, 4)
-MODEL.eval()
-BOX = np.zeros(3, np.float32), np.ones(3, np.float32)
-
-
-@pytest.mark.parametrize(
-    "call, error, message",
-    [
-        (lambda: jb.certify.bounds(network(3, 2, 4), *BOX), ValueError,
-         r"evaluation mode.*network.eval\(\)"),
-        (lambda: jb.certify.lipschitz(nnx.Linear(3, 2, rngs=nnx.Rngs(0))), TypeError,
-         "jaxbern.MLP or a jaxbern.BernsteinAct, got Linear"),
-        (lambda: jb.certify.bounds(jnp.sin, *BOX), TypeError, "flax.nnx.Module"),
-        (lambda: jb.certify.bounds(MODEL), ValueError, "a box, or a ball"),
-        (lambda: jb.certify.bounds(MODEL, *BOX, rigorous=False), ValueError,
-         'for training, with method="interval"'),
-        (lambda: jb.certify.bounds(MODEL, *BOX, rigorous=0), TypeError, "True or False"),
-        (lambda: jb.certify.bounds(MODEL, *BOX, method="exact"), ValueError,
-         "method must be 'affine' or 'interval', got 'exact'"),
-        (lambda: jb.certify.bounds(MODEL, BOX[1], BOX[0]), ValueError,
-         "lower must be at most upper"),
-        (lambda: jb.certify.bounds(MODEL, BOX[0] * np.nan, BOX[0]), ValueError, "NaN"),
-        (lambda: jb.certify.bounds(MODEL, BOX[0][:2], BOX[1][:2]), ValueError,
-         r"\[\.\.\., 3\].*lower has \[2\]"),
-        (lambda: jb.certify.bounds(MODEL, BOX[0], BOX[1][None]), ValueError,
-         r"upper has \[1, 3\]"),
-        (lambda: jb.certify.bounds(MODEL, np.zeros(3, int), BOX[1]), TypeError,
-         "lower must be floating point"),
-        (lambda: jb.certify.bounds(MODEL, *BOX, weights=np.ones(2, "f4")), ValueError,
-         r"weights must have shape \[k, 2\].*got \[2\]"),
-        (lambda: jb.certify.bounds(MODEL, *BOX, weights=np.ones((3, 1, 2), "f4")),
-         ValueError, r"\[k, 2\].*got \[3, 1, 2\]"),
-        (lambda: jb.certify.bounds(MODEL, *BOX, splits=17), ValueError, "0 to 16"),
-        (lambda: jb.certify.bounds(MODEL, *BOX, splits=1.0), TypeError, "splits .* int"),
-        (lambda: jb.certify.lipschitz(MODEL, BOX[0]), ValueError, "belong together"),
-        (lambda: jb.certify.lipschitz(MODEL, norm=3), ValueError, "norm must be 1 or 2 or inf"),
-        (lambda: jb.certify.lipschitz(MODEL, method="affine"), ValueError,
-         "'jacobian' or 'product'"),
-        (lambda: jb.certify.lipschitz(MODEL, splits=2), ValueError, "splits .* box"),
-    ],
-)  # fmt: skip
-def test_errors(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
-
-
-def test_errors_of_an_activation():
-    act = jb.BernsteinAct(3, 2, domain="batch", rngs=nnx.Rngs(0))
-    with pytest.raises(ValueError, match="evaluation mode"):
-        jb.certify.lipschitz(act)
-    act.eval()
-    with pytest.raises(ValueError, match="splits is for networks"):
-        jb.certify.bounds(act, *BOX, splits=1)

@@ -96,7 +96,6 @@ def test_an_interval_that_float32_cannot_carry_is_refused(lower, upper):
         jb.poly.derivative(jnp.ones(3), lower=lower, upper=upper)
 
 
-@pytest.mark.slow
 @attack
 def test_layers_on_intervals_of_every_size():
     rng = np.random.default_rng(0)
@@ -248,7 +247,6 @@ def some_network(activation, residual, dtype, seed=0):
     return model
 
 
-@pytest.mark.slow
 @attack
 @pytest.mark.parametrize("configuration", CONFIGURATIONS[:: 1 if times(0) else 25])
 def test_networks_of_every_kind(configuration):

@@ -100,7 +100,6 @@ def test_intervals_of_every_activation(name):
         assert (y <= high[k]).all()
 
 
-@pytest.mark.slow
 @attack
 @each_case
 def test_any_numbers(name):

@@ -5,7 +5,7 @@ import pytest
 
 from experiments.gpu import sass, toolchain
 
-# On other platforms JAX looks for a driver, and compiles for no absent device.
+# On other platforms the plugin looks for a driver and is gone when there is none.
 needs_compiler = pytest.mark.skipif(
     not toolchain.available() or jax.config.jax_platforms != "cpu",
     reason=f"needs {toolchain.INSTALL} and JAX_PLATFORMS=cpu",

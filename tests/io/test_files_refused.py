@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import re
 import shutil
 import zipfile
 
@@ -20,18 +21,19 @@ from tests.nn.networks import network
 each_format = pytest.mark.parametrize("name", ["net.npz", "net"])
 
 
-def refused(path, why):
-    """Loading says which path it was and why it is no good, in one line."""
-    with pytest.raises(ValueError, match=why) as caught:
+def refusal(path) -> str:
+    """What loading says in one line: which path it was, and why it is no good."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
         jb.MLP.load(path)
     text = str(caught.value)
     assert str(path) in text
     assert "\n" not in text
+    return text
 
 
 @each_format
 def test_nothing_there(name, tmp_path):
-    refused(tmp_path / name, "no such file or directory")
+    assert "no such file or directory" in refusal(tmp_path / name)
 
 
 def zip_file() -> bytes:
@@ -79,7 +81,7 @@ def npy() -> bytes:
 def test_foreign_files(content, tmp_path):
     path = tmp_path / "net.npz"
     path.write_bytes(content)
-    refused(path, "not a network that MLP.save wrote")
+    assert "not a network that MLP.save wrote" in refusal(path)
 
 
 class Payload:
@@ -94,7 +96,7 @@ def test_pickles_are_not_run(content, tmp_path):
     path.write_bytes(
         pickle.dumps(Payload()) if content == "pickle" else npz(header=objects)
     )
-    refused(path, "not a network that MLP.save wrote.*ickle")
+    assert re.search("not a network that MLP.save wrote.*ickle", refusal(path))
 
 
 def rewritten(path, change):
@@ -146,7 +148,7 @@ def test_inconsistent_files(change, why, tmp_path):
     path = tmp_path / "net.npz"
     network().save(path)
     rewritten(path, change)
-    refused(path, why)
+    assert re.search(why, refusal(path))
 
 
 def test_a_negative_variance_is_not_saved(tmp_path):
@@ -165,7 +167,7 @@ def test_a_member_that_is_there_twice(tmp_path):
         pytest.warns(UserWarning, match="Duplicate"),
     ):
         file.writestr("mean.npy", npy())
-    refused(path, "mean.npy is there twice")
+    assert "mean.npy is there twice" in refusal(path)
 
 
 @pytest.mark.parametrize("name", ["header", "mean"])
@@ -188,7 +190,7 @@ def test_an_archive_that_unpacks_to_gigabytes_is_not_unpacked(
         return got
 
     monkeypatch.setattr(zipfile.ZipExtFile, "read", watched)
-    refused(path, f"{name} has 200,000,128 bytes, more than the")
+    assert f"{name} has 200,000,128 bytes, more than the" in refusal(path)
     assert sum(most) < 1_000_000
 
 
@@ -198,7 +200,7 @@ def test_double_precision_asks_for_it(tmp_path):
         model.save(tmp_path / "net.npz")
         loaded = jb.MLP.load(tmp_path / "net.npz")
         assert loaded.coeffs.dtype == jnp.float64
-    refused(tmp_path / "net.npz", "float64.*jax_enable_x64")
+    assert re.search("float64.*jax_enable_x64", refusal(tmp_path / "net.npz"))
 
 
 @pytest.mark.parametrize("part", [0.01, 0.3, 0.9, 0.999])
@@ -207,7 +209,7 @@ def test_truncated(part, tmp_path):
     network().save(path)
     content = path.read_bytes()
     path.write_bytes(content[: int(part * len(content))])
-    refused(path, "damaged")
+    assert "damaged" in refusal(path)
 
 
 @each_format
@@ -242,12 +244,12 @@ def test_half_a_directory(tmp_path):
     for file in [f.relative_to(path) for f in path.rglob("*") if f.is_file()]:
         shutil.copytree(path, half)
         (half / file).unlink()
-        refused(half, "MLP.save")
+        assert "MLP.save" in refusal(half)
         shutil.rmtree(half)
 
 
 def test_foreign_directories(tmp_path):
-    refused(tmp_path, "not a network that MLP.save wrote")
+    assert "not a network that MLP.save wrote" in refusal(tmp_path)
     with ocp.StandardCheckpointer() as checkpointer:
         checkpointer.save(tmp_path / "other", {"kernel": np.zeros(3)})
-    refused(tmp_path / "other", "not a network that MLP.save wrote")
+    assert "not a network that MLP.save wrote" in refusal(tmp_path / "other")

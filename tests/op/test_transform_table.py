@@ -135,33 +135,36 @@ def expected(name, outside):
 
 # The kernels' own work; what follows from it are the same rules above all of them.
 FIRST_ORDER = ("value", "jvp", "vjp", "linear_transpose", "vmap of vjp")
+NAMES = [
+    n if n in FIRST_ORDER else pytest.param(n, marks=pytest.mark.slow) for n in TABLE
+]
+CLOSE = {"rtol": 2e-4, "atol": 2e-4}
+
+
+def found(implementation, name, outside):
+    f = functools.partial(jb.bernstein, outside=outside, implementation=implementation)
+    return quickly(functools.partial(TABLE[name], f))(*arguments())
 
 
 @pytest.mark.parametrize("name", TABLE)
 @pytest.mark.parametrize("outside", ["clamp", "linear"])
-def test_transform_xla(name, outside):
-    check("xla", name, outside)
+def test_transform_by_xla(name, outside):
+    got = found("xla", name, outside)
+    chex.assert_trees_all_close(got, expected(name, outside), **CLOSE)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS[1:])
+def test_transform(implementation, name):
+    got = found(implementation, name, "clamp")
+    chex.assert_trees_all_close(got, expected(name, "clamp"), **CLOSE)
 
 
 @pytest.mark.parametrize("name", FIRST_ORDER)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS[1:])
-def test_straight_tails(implementation, name):
-    check(implementation, name, "linear")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [n if n in FIRST_ORDER else pytest.param(n, marks=pytest.mark.slow) for n in TABLE],
-)
-@pytest.mark.parametrize("implementation", IMPLEMENTATIONS[1:])
-def test_transform(implementation, name):
-    check(implementation, name, "clamp")
-
-
-def check(implementation, name, outside):
-    f = functools.partial(jb.bernstein, outside=outside, implementation=implementation)
-    got = quickly(functools.partial(TABLE[name], f))(*arguments())
-    chex.assert_trees_all_close(got, expected(name, outside), rtol=2e-4, atol=2e-4)
+def test_transform_with_straight_tails(implementation, name):
+    got = found(implementation, name, "linear")
+    chex.assert_trees_all_close(got, expected(name, "linear"), **CLOSE)
 
 
 def test_exported_with_derivatives():

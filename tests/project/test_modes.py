@@ -41,6 +41,7 @@ MODES = {
     "check_tracer_leaks": jax.check_tracer_leaks,
     "enable_checks": checks,
     "enable_x64": functools.partial(jax.enable_x64, True),
+    "matmul precision": functools.partial(jax.default_matmul_precision, "highest"),
 }
 
 
@@ -141,10 +142,10 @@ def test_nothing_moves_between_host_and_device_by_itself():
 
 @pytest.mark.slow
 def test_options_of_python():
-    """Assertions are left out, and a warning is an error."""
+    """Each part by itself: assertions are left out, and a warning is an error."""
     code = (
-        "from tests.project.test_modes import layers, operator\n"
-        "print(len(operator()) + len(layers()))"
+        "from tests.project.test_modes import PARTS\n"
+        "print(sum(len(part()) for part in PARTS))"
     )
     result = subprocess.run(
         [sys.executable, "-O", "-W", "error", "-c", code],
@@ -153,4 +154,4 @@ def test_options_of_python():
         cwd=ROOT,
     )
     assert result.returncode == 0, result.stderr
-    assert int(result.stdout) == len(plain(operator)) + len(plain(layers))
+    assert int(result.stdout) == sum(len(plain(part)) for part in PARTS)

@@ -2,23 +2,13 @@
 
 import jax
 import numpy as np
-import pytest
 
-from experiments.gpu import toolchain
 from experiments.gpu.gpu_compile import compile_for
 from experiments.gpu.mosaic_dump import environment
 from jaxbern.kernels.packed import FORWARD, GRADIENT, SKIP, weighed
 from tests.ptx import InOut, Kernel, OutputSpec
 from tests.ptx.kernel_checks import arguments, check
 from tests.quick import quickly
-
-needs_a_compiler = [
-    pytest.mark.skipif(not toolchain.available(), reason=f"needs {toolchain.INSTALL}"),
-    # Otherwise the plugin looks for a driver and is gone when there is none.
-    pytest.mark.skipif(
-        jax.config.jax_platforms != "cpu", reason="needs JAX_PLATFORMS=cpu"
-    ),
-]
 
 
 def compiled(

@@ -13,13 +13,14 @@ from experiments.gpu.gpu_compile import compile_for
 from jaxbern.kernels.config import Launch
 from jaxbern.kernels.mosaic.mosaic_backend import BACKEND
 from jaxbern.kernels.packed import FORWARD, GRADIENT, MOMENTS
+from tests.experiments.gpu_cases import needs_compiler
 from tests.oracles import casteljau
 from tests.ptx import OutputSpec, executed
-from tests.ptx.executed import check_case, execute, named, needs_a_compiler
+from tests.ptx.executed import check_case, execute, named
 from tests.ptx.kernel_checks import CASES, EPS, TINY
 
 pytestmark = [
-    *needs_a_compiler,
+    needs_compiler,
     pytest.mark.slow,
     pytest.mark.skipif(jax.__version_info__ < (0, 12), reason="needs JAX 0.12"),
 ]

@@ -18,11 +18,12 @@ from experiments.gpu.roofline import occupancy
 from jaxbern.kernels.config import Launch
 from jaxbern.kernels.packed import FORWARD, GRADIENT, SKIP
 from jaxbern.kernels.pallas.pallas_backend import BACKEND
+from tests.experiments.gpu_cases import needs_compiler
 from tests.ptx import OutputSpec, executed
-from tests.ptx.executed import check_case, execute, needs_a_compiler
+from tests.ptx.executed import check_case, execute
 from tests.ptx.kernel_checks import CASES, EPS
 
-pytestmark = [*needs_a_compiler, pytest.mark.slow]
+pytestmark = [needs_compiler, pytest.mark.slow]
 compiled = functools.partial(executed.compiled, BACKEND)
 
 # Two steps of two tiles for each program: the loop, on few rows.

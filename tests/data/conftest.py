@@ -1,0 +1,19 @@
+"""The server of the tests of downloads."""
+
+import pytest
+
+from jaxbern.data import _download, _http
+from tests.data import data_server
+from tests.data.download_cases import CONTENT
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """A server with the file, and no waiting between attempts."""
+    monkeypatch.setenv("JAXBERN_CACHE", str(tmp_path))
+    monkeypatch.delenv("JAXBERN_DATA", raising=False)
+    monkeypatch.setattr(_download, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(_http, "CHUNK", 10_000)
+    with data_server.running() as server:
+        server.content = CONTENT
+        yield server

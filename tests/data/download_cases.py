@@ -1,0 +1,31 @@
+"""A small SUSY, the server that publishes it, and what it was asked for."""
+
+import dataclasses
+import gzip
+import hashlib
+
+from jaxbern.data import _download
+from jaxbern.data._published import SUSY, Download
+from tests.data import data_files
+
+X, Y = data_files.events(SUSY, rows=2000)
+CONTENT = gzip.compress(data_files.text(X, Y), 1)
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+PIECE = 40_000
+
+
+def susy(server, **known):
+    """SUSY as that server publishes it."""
+    download = Download(server.url, **known)
+    return dataclasses.replace(SUSY, downloads=(download,), rows=len(Y))
+
+
+def fetched(published) -> bytes:
+    path = _download.fetch(published)
+    left = sorted(file.name for file in path.parent.iterdir())
+    assert left == ["SUSY.csv.gz", "SUSY.csv.gz.json"]
+    return path.read_bytes()
+
+
+def ranges(server) -> list[str | None]:
+    return [asked.get("Range") for asked in server.asked]
