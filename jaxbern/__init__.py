@@ -3,6 +3,7 @@
 import importlib
 from types import ModuleType
 
+from jaxbern import _stopped as _stopped  # first: the others import JAX
 from jaxbern import initializers as initializers
 from jaxbern import linen as linen
 from jaxbern import poly as poly

@@ -4,6 +4,8 @@ import contextlib
 import os
 import sys
 
+from jaxbern import _stopped
+
 USAGE = """usage: python -m jaxbern doctor
 
   doctor  versions, devices, which implementation runs and why, whether the kernels
@@ -37,4 +39,5 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    _stopped.restore()
     sys.exit(main())

@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--data",
         type=Path,
-        help="folder with HIGGS.csv.gz and the 10,000 test images of MNIST, if you have them",
+        help="folder with HIGGS.csv.gz, SUSY.csv.gz or the 10,000 test images of MNIST",
     )
     command_line.add_out(parser, "results/dropin")
     options = parser.parse_args(argv)

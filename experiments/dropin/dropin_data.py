@@ -55,11 +55,11 @@ def collider(rows: int) -> Split:
     return _events(jb.data.load("collider:higgs", rows=rows))
 
 
-def higgs(folder: Path | None, rows: int) -> Split:
-    """The first events of the published file."""
-    path = None if folder is None else folder / "HIGGS.csv.gz"
+def published(folder: Path | None, name: str, rows: int) -> Split:
+    """The first events of a published file, such as ``HIGGS.csv.gz``."""
+    path = None if folder is None else folder / name
     if path is None or not path.is_file():
-        raise Missing("needs --data, a folder with HIGGS.csv.gz")
+        raise Missing(f"needs --data, a folder with {name}")
     return _events(jb.data.load(path, rows=rows))
 
 

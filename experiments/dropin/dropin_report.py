@@ -107,7 +107,7 @@ def _page(study: Study, run: list[Task], command: str) -> str:
         "Against the best of relu, gelu and silu on the test rows of each task: difference "
         "with its 95% interval, paired by seeds; above zero is better. *Equal parameters*: "
         "the rival widened until it has as many. *Equal time*: the rival trained for more "
-        "steps, by the ratio of the times of a step. Both keep the rival's learning rate.",
+        "steps, by the ratio of the times of a step. For both its rate is chosen anew.",
         "",
         pipe_table(_differences(study, run)),
         "",

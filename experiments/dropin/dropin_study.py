@@ -12,7 +12,7 @@ from experiments.core.timing import best_in_turns
 from experiments.dropin.dropin_data import Missing, Split
 from experiments.dropin.dropin_methods import METHODS, OURS, RIVALS, Method
 from experiments.dropin.dropin_tasks import Task
-from experiments.dropin.dropin_training import Program, Scores
+from experiments.dropin.dropin_training import Program
 
 
 @dataclass(frozen=True)
@@ -101,23 +101,32 @@ def run(
 
 
 def _steps(study: Study, task: Task, method: Method, parts: Split) -> Program:
-    """The learning rate by the validation rows, then fresh seeds with it."""
+    """Train fresh seeds at the best learning rate."""
     setting, steps = study.setting, task.steps[study.setting.full]
     program = Program(task, method.make, task.width, setting.seeds, parts)
+    _judge(study, task, method.name, "steps", program, steps)
+    return program
+
+
+def _judge(
+    study: Study, task: Task, method: str, kind: str, program: Program, steps: int
+) -> None:
+    """Choose the learning rate by the validation rows, then train fresh seeds with it."""
+    setting = study.setting
     rates = [rate for rate in setting.rates for _ in range(setting.tuning_seeds)]
     seeds = [1000 + k for _ in setting.rates for k in range(setting.tuning_seeds)]
     tuned = program.train(seeds, rates, steps).validation
     means = tuned.reshape(len(setting.rates), -1).mean(axis=1)
     rate = setting.rates[_best(means, higher=task.higher)]
-    scores = _fresh(program, rate, steps, setting)
+    fresh = list(range(setting.seeds))
+    scores = program.train(fresh, [rate] * setting.seeds, steps)
+    finest = 1 / program.test_rows if task.metric == "accuracy" else 0.0
     study.results.append(
-        _result(task, method.name, "steps", rate, task.width, steps, program, scores)
-    )
-    return program
-
-
-def _fresh(program: Program, rate: float, steps: int, setting: Setting) -> Scores:
-    return program.train(list(range(setting.seeds)), [rate] * setting.seeds, steps)
+        Result(
+            task.name, method, kind, rate, program.width, steps, program.parameters,
+            scores.validation, scores.test, finest,
+        )
+    )  # fmt: skip
 
 
 def _equals(
@@ -136,10 +145,7 @@ def _equals(
     study.seconds.update({(task.name, name): t / few for name, t in times.items()})
     ratio = min(max(times[OURS] / times[rival.method], 1.0), setting.most_time)
     longer = math.ceil(steps * ratio)
-    scores = _fresh(its, rival.rate, longer, setting)
-    study.results.append(
-        _result(task, rival.method, "time", rival.rate, task.width, longer, its, scores)
-    )
+    _judge(study, task, rival.method, "time", its, longer)
     make = METHODS[rival.method].make
     width = task.width
     while True:
@@ -147,12 +153,7 @@ def _equals(
         wider = Program(task, make, width, setting.seeds, parts)
         if wider.parameters >= ours.parameters:
             break
-    scores = _fresh(wider, rival.rate, steps, setting)
-    study.results.append(
-        _result(
-            task, rival.method, "parameters", rival.rate, width, steps, wider, scores
-        )
-    )
+    _judge(study, task, rival.method, "parameters", wider, steps)
 
 
 def best_rival(study: Study, task: Task) -> Result | None:
@@ -172,14 +173,6 @@ def _best(means: np.ndarray, *, higher: bool) -> int:
     worst = -np.inf if higher else np.inf
     finite = np.where(np.isfinite(means), means, worst)
     return int(np.argmax(finite) if higher else np.argmin(finite))
-
-
-def _result(task, method, kind, rate, width, steps, program, scores: Scores) -> Result:
-    finest = 1 / program.test_rows if task.metric == "accuracy" else 0.0
-    return Result(
-        task.name, method, kind, rate, width, steps, program.parameters,
-        scores.validation, scores.test, finest,
-    )  # fmt: skip
 
 
 def as_records(study: Study) -> list[dict]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import optax
+from flax import nnx
 
 import jaxbern as jb
 from experiments.dropin import dropin_data as data
@@ -136,9 +137,18 @@ def _cnn(act, width: int, rngs) -> Cnn:
     return Cnn(28, width, act, rngs)
 
 
+def _image_mlp(act, width: int, rngs) -> nnx.Sequential:
+    return nnx.Sequential(_flat, Mlp(28 * 28, [width] * 2, 10, act, rngs))
+
+
+def _flat(images: jax.Array) -> jax.Array:
+    return images.reshape(images.shape[0], -1)
+
+
 def tasks(folder: Path | None, *, quick: bool) -> list[Task]:
     """All of them; ``folder`` holds what was downloaded by hand, or is None."""
     mlp, events = functools.partial, 4_000 if quick else 40_000
+    fewer = 3 * events // 4
     letters = 100_000 if quick else 600_000
     fit = {"loss": squared, "score": rmse, "metric": "RMSE", "higher": False}
     classify = {"loss": cross_entropy, "score": accuracy, "metric": "accuracy",
@@ -171,9 +181,16 @@ def tasks(folder: Path | None, *, quick: bool) -> list[Task]:
              64, loss=cross_entropy, score=bits, metric="bits", higher=False,
              steps=(100, 600), batch=32),
         Task("higgs", f"{events:,} HIGGS events, MLP 5x32",
-             lambda: data.higgs(folder, events), mlp(_mlp, 28, 5, 2), 32, **rank,
-             steps=(200, EPOCHS_15), batch=256),
+             lambda: data.published(folder, "HIGGS.csv.gz", events),
+             mlp(_mlp, 28, 5, 2), 32, **rank, steps=(200, EPOCHS_15), batch=256),
+        Task("susy", f"{fewer:,} SUSY events, MLP 5x32",
+             lambda: data.published(folder, "SUSY.csv.gz", fewer),
+             mlp(_mlp, 18, 5, 2), 32, **rank, steps=(200, 3 * EPOCHS_15 // 4),
+             batch=256),
         Task("mnist", "the 10,000 test images of MNIST, split anew, CNN",
              lambda: data.mnist(folder), _cnn, 8, **classify,
              steps=(100, 400), batch=64),
+        Task("mnist_mlp", "the same images, MLP 2x128",
+             lambda: data.mnist(folder), _image_mlp, 128, **classify,
+             steps=(200, 1000), batch=64),
     ]  # fmt: skip

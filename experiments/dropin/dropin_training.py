@@ -32,7 +32,7 @@ class Program:
 
     def __init__(self, task: Task, make: Callable, width: int, runs: int, parts: Split):
         """``make(features, rngs)`` is the activation."""
-        self.runs, self._parts, self._task = runs, parts, task
+        self.runs, self.width, self._parts, self._task = runs, width, parts, task
         self.test_rows = len(parts.test[0])
         self._build = lambda key: task.build(make, width, nnx.Rngs(key))
         shapes = nnx.state(nnx.eval_shape(lambda: self._build(jax.random.key(0))))

@@ -17,7 +17,7 @@ from experiments.dropin import (
 )
 from experiments.dropin.dropin_methods import METHODS
 from experiments.dropin.dropin_tasks import tasks
-from experiments.dropin.dropin_training import Program, _schedule
+from experiments.dropin.dropin_training import Program, Scores, _schedule
 
 TINY = dropin_study.Setting(True, (1e-3, 1e-2), 1, 2, 2.0)
 
@@ -141,6 +141,26 @@ def test_a_small_study_and_its_page(tmp_path):
     assert (tmp_path / "dropin.png").stat().st_size > 1000
     lines = (tmp_path / "dropin.csv").read_text().splitlines()
     assert len(lines) == 1 + 4 * 2
+
+
+class Pretended:
+    """Scores by a formula: the best rate of the validation rows is 1 / steps."""
+
+    width, parameters, test_rows = 4, 10, 100
+
+    def train(self, seeds, rates, steps):
+        errors = np.abs(np.asarray(rates) - 1 / steps)
+        return Scores(errors, np.asarray(seeds) + errors)
+
+
+@pytest.mark.parametrize("steps, rate", [(1000, 1e-3), (100, 1e-2), (10, 1e-1)])
+def test_every_comparison_has_its_own_rate_from_validation_rows(steps, rate):
+    setting = dataclasses.replace(TINY, rates=(1e-3, 1e-2, 1e-1), tuning_seeds=2)
+    study = dropin_study.Study(setting)
+    dropin_study._judge(study, waves(), "gelu", "time", Pretended(), steps)  # type: ignore
+    (found,) = study.results
+    assert (found.rate, found.steps, found.kind) == (rate, steps, "time")
+    np.testing.assert_allclose(found.test, [0, 1], atol=1e-9)  # fresh seeds
 
 
 def test_rates_at_an_end_of_those_tried_are_named():

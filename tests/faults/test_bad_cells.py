@@ -232,17 +232,19 @@ def test_output_that_nobody_reads(command):
     assert "BrokenPipe" not in said
 
 
-def test_ctrl_c_while_modules_are_imported(tmp_path):
-    """JAX takes seconds; whoever stops then has typed the wrong command."""
-    blocker = tmp_path / "jax.py"  # stands in for the real one, and takes its time
-    mark = tmp_path / "mark"
+def ctrl_c_while_jax_is_imported(arguments, folder):
+    """The exit status and what was said, when Ctrl-C comes as JAX is imported."""
+    blocker = folder / "jax.py"  # stands in for the real one, and takes its time
+    mark = folder / "mark"
     blocker.write_text(f"open({str(mark)!r}, 'w')\nimport time\ntime.sleep(60)\n")
-    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    # A test runner in the background may have SIGINT ignored, which children inherit.
+    start = (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+        "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    )
     child = subprocess.Popen(
-        [sys.executable, "-c", "import sys, signal; "
-         "signal.signal(signal.SIGINT, signal.default_int_handler); "
-         "from experiments.__main__ import main; sys.exit(main(['sweep']))"],
-        cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, stderr=subprocess.PIPE,
+        [sys.executable, "-c", start, *arguments], cwd=folder, stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])},
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while not mark.exists():
@@ -251,5 +253,26 @@ def test_ctrl_c_while_modules_are_imported(tmp_path):
         time.sleep(0.02)
     child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=60)
-    assert child.returncode == 130
+    return child.returncode, said
+
+
+def test_ctrl_c_while_modules_are_imported(tmp_path):
+    """JAX takes seconds; whoever stops then has typed the wrong command."""
+    arguments = ["-m", "experiments", "sweep"]
+    status, said = ctrl_c_while_jax_is_imported(arguments, tmp_path)
+    assert status == 130
     assert b"Traceback" not in said
+
+
+def test_ctrl_c_while_the_doctor_is_imported(tmp_path):
+    """The package imports JAX before its command can run."""
+    arguments = ["-m", "jaxbern", "doctor"]
+    status, said = ctrl_c_while_jax_is_imported(arguments, tmp_path)
+    assert status == -signal.SIGINT
+    assert said == b""
+
+
+def test_ctrl_c_in_a_program_that_imports_jaxbern_is_its_own(tmp_path):
+    status, said = ctrl_c_while_jax_is_imported(["-c", "import jaxbern"], tmp_path)
+    assert status == -signal.SIGINT
+    assert said.endswith(b"KeyboardInterrupt\n")

@@ -1,0 +1,26 @@
+"""Ctrl-C while ``python -m jaxbern`` is still importing JAX ends it without a traceback.
+
+Python imports the package, and JAX with it, before it runs ``__main__``, so the signal
+has to be dealt with here. Programs that import jaxbern are left alone.
+"""
+
+import signal
+import sys
+
+
+def is_command() -> bool:
+    """Whether this process is ``python -m jaxbern`` and has not come to ``__main__`` yet."""
+    words = sys.orig_argv
+    if sys.argv[:1] != ["-m"] or "-m" not in words:
+        return False
+    return words[words.index("-m") + 1 :][:1] == ["jaxbern"]
+
+
+def restore() -> None:
+    """From here on Ctrl-C raises ``KeyboardInterrupt`` again, which ``__main__`` catches."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+if is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
