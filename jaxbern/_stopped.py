@@ -17,7 +17,7 @@ def is_command() -> bool:
 
 
 def restore() -> None:
-    """From here on Ctrl-C raises ``KeyboardInterrupt`` again, which ``__main__`` catches."""
+    """Let Ctrl-C raise ``KeyboardInterrupt`` again, which ``__main__`` catches."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
