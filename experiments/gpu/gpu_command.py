@@ -62,6 +62,12 @@ def parser() -> argparse.ArgumentParser:
         "--dtype", choices=("float32", "bfloat16", "float16"), default="float32"
     )
     result.add_argument(
+        "--outside",
+        choices=("clamp", "linear"),
+        default="clamp",
+        help="what the activation does outside of its interval (clamp)",
+    )
+    result.add_argument(
         "--implementation",
         type=words_of(IMPLEMENTATIONS),
         help="of xla,pallas,mosaic,triton; one that is named must work (all that work here)",
@@ -89,7 +95,7 @@ def _run_tpus(options: argparse.Namespace, tpus: list[tpu_targets.Tpu]) -> None:
     from experiments.gpu import gpu_tables, tpu_compile
     from experiments.gpu.gpu_programs import Workload
 
-    workload = Workload(options.rows, options.width, options.dtype)
+    workload = Workload(options.rows, options.width, options.dtype, options.outside)
     cases = tpu_compile.cases(tpus, workload, options.degree)
     rows = []
     with progress(len(cases), lines=True) as done:
@@ -110,7 +116,7 @@ def _run(options: argparse.Namespace) -> int:
         gpu_compile.device(options.target[0])
     listed = gpu_jobs.jobs(
         options.target,
-        Workload(options.rows, options.width, options.dtype),
+        Workload(options.rows, options.width, options.dtype, options.outside),
         options.degree,
         options.implementation or list(IMPLEMENTATIONS),
         options.layers,

@@ -39,7 +39,9 @@ def measure_layer(
         shapes.append((width, degree + 1))
 
         def act(z, c):
-            return jb.bernstein(z, c, implementation=implementation)
+            return jb.bernstein(
+                z, c, outside=workload.outside, implementation=implementation
+            )
 
     rows = jax.ShapeDtypeStruct((workload.rows, width), jnp.dtype(workload.dtype))
     params = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]

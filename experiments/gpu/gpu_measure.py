@@ -23,6 +23,7 @@ class Row:
     dtype: str
     rows: int
     width: int
+    outside: str
     kernel: str  # the one that takes longest: the next ten columns are its own
     registers: int
     spills: int
@@ -116,6 +117,7 @@ def row(
         dtype=workload.dtype,
         rows=workload.rows,
         width=workload.width,
+        outside=workload.outside,
         kernel=kernel.name,
         registers=report.registers,
         spills=sum(cost.report.spills for cost in costs),

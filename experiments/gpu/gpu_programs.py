@@ -13,11 +13,12 @@ PASSES = ("forward", "gradient")
 
 @dataclass(frozen=True)
 class Workload:
-    """Rows (the batch) of ``width`` neurons in ``dtype``."""
+    """Rows (the batch) of ``width`` neurons in ``dtype``; ``outside`` of the interval."""
 
     rows: int = 16384
     width: int = 256
     dtype: str = "float32"
+    outside: str = "clamp"
 
     @property
     def elements(self) -> int:
@@ -35,7 +36,9 @@ def bernstein(workload: Workload, degree: int, implementation: str, which: str):
     coeffs = jax.ShapeDtypeStruct((workload.width, degree + 1), jnp.float32)
 
     def apply(x, c):
-        return jb.bernstein(x, c, implementation=implementation)
+        return jb.bernstein(
+            x, c, outside=workload.outside, implementation=implementation
+        )
 
     return program(apply, which, _rows(workload), coeffs)
 

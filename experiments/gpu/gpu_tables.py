@@ -41,7 +41,8 @@ def text(rows: list[Row]) -> str:
         for degree in dict.fromkeys(r.degree for r in own if r.degree is not None):
             title = (
                 f"{target.description}, {target.arch}, degree {degree}, "
-                f"{first.rows:,} x {first.width} {first.dtype}"
+                f"{first.rows:,} x {first.width} {first.dtype}, "
+                f"outside {first.outside}"
             )
             shown = relu + [r for r in own if r.degree == degree]
             cells = [[cell(row) for cell in COLUMNS.values()] for row in shown]

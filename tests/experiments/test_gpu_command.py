@@ -54,9 +54,10 @@ def test_plugin_of_another_version_is_told(monkeypatch):
 def test_command_writes_table_csv_and_plot(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     options = ["--degree", "3", "--rows", "1024", "--implementation", "xla"]
-    assert gpu_command.main([*options, "--out", str(tmp_path)]) == 0
+    options += ["--outside", "linear", "--out", str(tmp_path)]
+    assert gpu_command.main(options) == 0
     printed = capsys.readouterr().out
-    assert "NVIDIA A30, sm_80, degree 3" in printed
+    assert "NVIDIA A30, sm_80, degree 3, 1,024 x 256 float32, outside linear" in printed
     assert "h + act(batchnorm(h w + b))" in printed
     with (tmp_path / "gpu.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -64,6 +65,7 @@ def test_command_writes_table_csv_and_plot(tmp_path, capsys):
     assert [float(row["ratio"]) for row in relu] == [1, 1]
     assert [float(row["bytes_per_element"]) for row in relu] == [8, 12]
     assert {row["which"] for row in rows} == {"forward", "gradient"}
+    assert {row["outside"] for row in rows} == {"linear"}
     assert all(float(row["ratio"]) >= 1 for row in rows)
     assert (tmp_path / "roofline.png").stat().st_size > 10_000
     assert (tmp_path / "roofline.svg").exists()
