@@ -12,8 +12,8 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
 
+from jaxbern.kernels.array_types import Ends
 from jaxbern.op import arithmetic
 
 # Directions of coefficient space that move the polynomial by less than this fraction of
@@ -23,7 +23,7 @@ from jaxbern.op import arithmetic
 _WEAKEST = 1e-4
 
 
-def fit(f: Callable, degree: int, lower: ArrayLike, upper: ArrayLike) -> np.ndarray:
+def fit(f: Callable, degree: int, lower: Ends, upper: Ends) -> np.ndarray:
     """Bernstein coefficients ``[..., n+1]`` near ``f`` on ``[lower, upper]``.
 
     Least squares with value and slope of ``f`` kept at both ends, so that the tangents of
@@ -86,7 +86,7 @@ def sampled(f: Callable, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def standardised(
-    coeffs: jax.Array, lower: ArrayLike, upper: ArrayLike, outside: str
+    coeffs: jax.Array, lower: Ends, upper: Ends, outside: str
 ) -> jax.Array:
     """Each polynomial shifted and scaled: inputs of unit variance give unit variance.
 

@@ -11,14 +11,15 @@ of this module with their first arguments filled in.
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike, DTypeLike
+from jax.typing import DTypeLike
 
 from jaxbern import _starts, poly
+from jaxbern.kernels.array_types import Ends
 
 # What a layer can be told by name to start as: ``init="silu"``.
 FUNCTIONS: dict[str, Callable] = {
@@ -30,6 +31,7 @@ FUNCTIONS: dict[str, Callable] = {
 } | {"tanh": jnp.tanh, "sin": jnp.sin}  # fmt: skip
 
 
+@runtime_checkable
 class Initializer(Protocol):
     """``init(key, shape, dtype) -> array`` of that shape."""
 
@@ -45,11 +47,11 @@ class _OnInterval:
     """An initialiser that depends on the interval; None is what the layer fills in."""
 
     draw: Callable
-    lower: ArrayLike | None = None
-    upper: ArrayLike | None = None
+    lower: Ends | None = None
+    upper: Ends | None = None
     outside: str | None = None
 
-    def on(self, lower: ArrayLike, upper: ArrayLike, outside: str) -> "_OnInterval":
+    def on(self, lower: Ends, upper: Ends, outside: str) -> "_OnInterval":
         given = {"lower": lower, "upper": upper, "outside": outside}
         absent = {k: v for k, v in given.items() if getattr(self, k) is None}
         return dataclasses.replace(self, **absent)
@@ -124,8 +126,8 @@ def _paper(key, shape, dtype=jnp.float32):
 def from_function(
     f: Callable,
     *,
-    lower: ArrayLike | None = None,
-    upper: ArrayLike | None = None,
+    lower: Ends | None = None,
+    upper: Ends | None = None,
     method: str = "ends",
 ) -> Initializer:
     """Every neuron starts as a polynomial near ``f``; ``key`` is not used.
@@ -162,9 +164,7 @@ def _at_least_zero(x):
     return np.maximum(x, 0.0)
 
 
-def identity(
-    *, lower: ArrayLike | None = None, upper: ArrayLike | None = None
-) -> Initializer:
+def identity(*, lower: Ends | None = None, upper: Ends | None = None) -> Initializer:
     """``sigma(x) = x`` on the interval, exactly.
 
     >>> identity()(jax.random.key(0), (4,)).tolist()
@@ -173,9 +173,7 @@ def identity(
     return from_function(_same, lower=lower, upper=upper, method="bernstein")
 
 
-def relu(
-    *, lower: ArrayLike | None = None, upper: ArrayLike | None = None
-) -> Initializer:
+def relu(*, lower: Ends | None = None, upper: Ends | None = None) -> Initializer:
     """The polynomial nearest to ``relu``, as ``init="relu"`` in a layer.
 
     ``from_function(jax.nn.relu, method="bernstein")`` is farther from the kink but convex,
@@ -197,7 +195,10 @@ def ramp() -> Initializer:
 
 
 def get(
-    init: str | Callable, lower: ArrayLike, upper: ArrayLike, outside: str = "clamp"
+    init: str | Callable,
+    lower: Ends,
+    upper: Ends,
+    outside: str = "clamp",
 ) -> Initializer:
     """The initialiser of a layer: by name, from a function ``f(x)``, or the one given.
 

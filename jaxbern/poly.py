@@ -22,8 +22,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.typing import ArrayLike
 
+from jaxbern.kernels.array_types import Array, ArrayLike, Ends, Float
 from jaxbern.op import checked_interval
 
 # Up to this degree de Casteljau's algorithm is written out: its gradient is then several
@@ -34,8 +34,12 @@ __all__ = ["basis", "derivative", "elevate", "from_function", "restrict", "to_po
 
 
 def basis(
-    x: ArrayLike, degree: int, *, lower: ArrayLike = -3.0, upper: ArrayLike = 3.0
-) -> jax.Array:
+    x: Float[ArrayLike, "*batch"],
+    degree: int,
+    *,
+    lower: Ends = -3.0,
+    upper: Ends = 3.0,
+) -> Float[Array, "*batch terms"]:
     """All basis polynomials ``b_{n,k}(x) = C(n,k) t^k s^(n-k)``, ``k = 0..n``.
 
     ``x [...]`` gives ``[..., n+1]``, at least 0 and summing to one. ``x`` is clamped
@@ -50,12 +54,12 @@ def basis(
 
 
 def derivative(
-    coeffs: ArrayLike,
+    coeffs: Float[ArrayLike, "*neurons terms"],
     *,
-    lower: ArrayLike = -3.0,
-    upper: ArrayLike = 3.0,
+    lower: Ends = -3.0,
+    upper: Ends = 3.0,
     order: int = 1,
-) -> jax.Array:
+) -> Float[Array, "*neurons fewer"]:
     """Coefficients of the derivative of the given order, of degree ``n - order``.
 
     One step is ``c'_k = n (c_{k+1} - c_k) / (upper - lower)``, from ``[..., n+1]``
@@ -67,7 +71,9 @@ def derivative(
     return _apply((_derivative, _natural(order, "order")), coeffs, lower, upper)
 
 
-def elevate(coeffs: ArrayLike, degree: int) -> jax.Array:
+def elevate(
+    coeffs: Float[ArrayLike, "*neurons terms"], degree: int
+) -> Float[Array, "*neurons more"]:
     """The same polynomial with ``degree >= n``: ``[..., n+1]`` to ``[..., degree+1]``.
 
     With ``m = degree``, ``c'_j = sum_k c_k C(n,k) C(m-n,j-k) / C(m,j)``: weights
@@ -80,13 +86,13 @@ def elevate(coeffs: ArrayLike, degree: int) -> jax.Array:
 
 
 def restrict(
-    coeffs: ArrayLike,
+    coeffs: Float[ArrayLike, "*neurons terms"],
     start: ArrayLike,
     stop: ArrayLike,
     *,
-    lower: ArrayLike = -3.0,
-    upper: ArrayLike = 3.0,
-) -> jax.Array:
+    lower: Ends = -3.0,
+    upper: Ends = 3.0,
+) -> Float[Array, "... terms"]:
     """Coefficients ``[..., n+1]`` of the same polynomial over ``[start, stop]``.
 
     ``c'_j`` is the blossom of ``p`` at ``n-j`` times ``start`` and ``j`` times
@@ -106,10 +112,10 @@ def from_function(
     f: Callable[[np.ndarray], ArrayLike],
     degree: int,
     *,
-    lower: ArrayLike = -3.0,
-    upper: ArrayLike = 3.0,
+    lower: Ends = -3.0,
+    upper: Ends = 3.0,
     method: str = "lstsq",
-) -> jax.Array:
+) -> Float[Array, "... terms"]:
     """Bernstein coefficients ``[..., n+1]`` of a polynomial near ``f``.
 
     ``f`` is elementwise and called once, with a NumPy float64 array; the ends are
@@ -141,8 +147,11 @@ def from_function(
 
 
 def to_power(
-    coeffs: ArrayLike, *, lower: ArrayLike = -3.0, upper: ArrayLike = 3.0
-) -> jax.Array:
+    coeffs: Float[ArrayLike, "*neurons terms"],
+    *,
+    lower: Ends = -3.0,
+    upper: Ends = 3.0,
+) -> Float[Array, "... terms"]:
     """Ascending power coefficients in ``x``: ``p(x) = sum_i p_i x^i``, ``[..., n+1]``.
 
     ``p_i`` is ``C(n,i) / (upper-lower)^i`` times the ``i``-th differences of

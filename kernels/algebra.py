@@ -12,10 +12,11 @@ beyond the last bit of ``mean``; written as ``(-3 std, 3 std, mean)`` it loses n
 
 import math
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
+
+from jaxbern.kernels.array_types import Array, Float
 
 CLAMP = "clamp"
 LINEAR = "linear"
@@ -32,7 +33,7 @@ def along_leading(weights: np.ndarray, ndim: int) -> np.ndarray:
     return weights.reshape(-1, *[1] * (ndim - 1))
 
 
-def power(base: jax.Array, exponent: int) -> jax.Array:
+def power(base: Float[Array, "*batch"], exponent: int) -> Float[Array, "*batch"]:
     """``base ** exponent`` for an int >= 1 by repeated squaring: no log, no NaN at 0."""
     half, odd = divmod(exponent, 2)
     if not half:
@@ -41,19 +42,25 @@ def power(base: jax.Array, exponent: int) -> jax.Array:
     return squared * base if odd else squared
 
 
-def sum_to(values: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+def sum_to(
+    values: Float[Array, "*batch"], shape: tuple[int, ...]
+) -> Float[Array, "*#batch"]:
     """Sum over the axes where ``shape``, of the same rank, is 1 and ``values`` is not."""
     axes = tuple(i for i, n in enumerate(shape) if n != values.shape[i])
     return jnp.sum(values, axis=axes, keepdims=True) if axes else values
 
 
-def shifted(x: jax.Array, interval: jax.Array) -> jax.Array:
+def shifted(
+    x: Float[Array, "*batch"], interval: Float[Array, "ends *#batch"]
+) -> Float[Array, "*batch"]:
     """``x`` in the dtype of the arithmetic, relative to the centre if there is one."""
     wide = x.astype(interval.dtype)
     return wide - interval[2] if len(interval) == 3 else wide
 
 
-def derivative(coeffs: jax.Array, interval: jax.Array) -> jax.Array:
+def derivative(
+    coeffs: Float[Array, "terms ..."], interval: Float[Array, "ends ..."]
+) -> Float[Array, "fewer ..."]:
     """Coefficients of the derivative: ``n / (u - l) * (c_{k+1} - c_k)``."""
     degree = len(coeffs) - 1
     if degree == 0:
@@ -62,8 +69,11 @@ def derivative(coeffs: jax.Array, interval: jax.Array) -> jax.Array:
 
 
 def where_moving(
-    x: jax.Array, interval: jax.Array, values: jax.Array, outside: str
-) -> jax.Array:
+    x: Float[Array, "*batch"],
+    interval: Float[Array, "ends *#batch"],
+    values: Float[Array, "*batch"],
+    outside: str,
+) -> Float[Array, "*batch"]:
     """``values`` where the activation follows ``x``: not beyond the ends if clamped.
 
     At an end point the slope from inside holds, and NaN comes through.
@@ -76,12 +86,12 @@ def where_moving(
 
 
 def relative_move(
-    x: jax.Array,
-    interval: jax.Array,
-    dx: jax.Array,
-    dinterval: jax.Array,
+    x: Float[Array, "*batch"],
+    interval: Float[Array, "ends *#batch"],
+    dx: Float[Array, "*batch"],
+    dinterval: Float[Array, "ends *#batch"],
     outside: str,
-) -> jax.Array:
+) -> Float[Array, "*batch"]:
     """The tangent of ``x`` relative to its interval: ``dx - s dl - t du - dcentre``.
 
     The activation depends on ``x``, ``l`` and ``u`` only through ``t``, so moving an end of
@@ -100,8 +110,11 @@ def relative_move(
 
 
 def beyond(
-    x: jax.Array, dy: jax.Array, interval: jax.Array, outside: str
-) -> list[jax.Array]:
+    x: Float[Array, "*batch"],
+    dy: Float[Array, "*batch"],
+    interval: Float[Array, "ends *#batch"],
+    outside: str,
+) -> list[Float[Array, "*batch"]]:
     """What gradients need from below the interval, and from above; zero elsewhere.
 
     ``dy`` if clamped, to take it out of sums that hold inside only; if linear
@@ -117,14 +130,14 @@ def beyond(
 
 
 def gradients(
-    sums: jax.Array,
+    sums: Float[Array, "sums *groups"],
     shape: tuple[int, ...],
-    interval: jax.Array,
+    interval: Float[Array, "ends *#groups"],
     outside: str,
-    coeffs: jax.Array | None = None,
+    coeffs: Float[Array, "terms *#groups"] | None = None,
     *,
     summed_dx: bool = False,
-) -> tuple[jax.Array, ...]:
+) -> tuple[Float[Array, "..."], ...]:
     """Gradients in the coefficients and, given ``coeffs``, in the interval.
 
     ``sums`` are the moments ``m_k = sum dy b_{n,k}(z)``, where ``z`` is the clamped ``x``, and
@@ -152,7 +165,9 @@ def gradients(
     return dcoeffs, sum_to(-jnp.stack(rows), interval.shape)
 
 
-def _spread(pair: list[jax.Array], before: int, after: int) -> jax.Array:
+def _spread(
+    pair: list[Float[Array, "*groups"]], before: int, after: int
+) -> Float[Array, "terms *groups"]:
     padding = [(before, after)] + [(0, 0)] * pair[0].ndim
     return jnp.pad(jnp.stack(pair), padding)
 

@@ -28,6 +28,7 @@ from jax.custom_derivatives import SymbolicZero
 from jax.interpreters import ad
 
 from jaxbern.kernels import primitives
+from jaxbern.kernels.array_types import Array, Float
 from jaxbern.kernels.primitives import evaluate as evaluate
 
 
@@ -52,11 +53,11 @@ class Wanted:
 @jax.custom_vjp
 def operator(
     options: Options,
-    x: jax.Array,
-    coeffs: jax.Array,
-    interval: jax.Array,
-    *addend: jax.Array,
-) -> jax.Array:
+    x: Float[Array, "*batch"],
+    coeffs: Float[Array, "terms *#batch"],
+    interval: Float[Array, "ends *#batch"],
+    *addend: Float[Array, "*batch"],
+) -> Float[Array, "*batch"]:
     """``sum_k c_k b_{n,k}(x)``, plus the addend if there is one."""
     return evaluate(x, coeffs, interval, *addend, **vars(options))
 

@@ -14,8 +14,9 @@ and ``W`` is 1.
 import math
 from dataclasses import dataclass
 
-import jax
 import jax.numpy as jnp
+
+from jaxbern.kernels.array_types import Array, Float
 
 
 @dataclass(frozen=True)
@@ -40,20 +41,22 @@ class Layout:
     def _order(self) -> tuple[int, ...]:
         return (*self.groups, *self.rows, *self.columns)
 
-    def pack(self, x: jax.Array) -> jax.Array:
+    def pack(self, x: Float[Array, "*batch"]) -> Float[Array, "groups rows columns"]:
         """``x``, ``dy``: from their own shape to ``[S, B, W]``.
 
         The transpose moves no data unless an axis of rows stands in front of a group.
         """
         return jnp.transpose(x, self._order).reshape(self.sizes)
 
-    def unpack(self, y: jax.Array) -> jax.Array:
+    def unpack(self, y: Float[Array, "groups rows columns"]) -> Float[Array, "*batch"]:
         """``y``, ``dx``: from ``[S, B, W]`` to the shape of ``x``."""
         y = y.reshape([self.shape[axis] for axis in self._order])
         inverse = sorted(range(len(self.shape)), key=self._order.__getitem__)
         return jnp.transpose(y, inverse)
 
-    def pack_parameters(self, values: jax.Array) -> jax.Array:
+    def pack_parameters(
+        self, values: Float[Array, "terms *neurons"]
+    ) -> Float[Array, "terms groups columns"]:
         """``[k, *C]``, of coefficients or an interval, to ``[k, S or 1, W or 1]``.
 
         Nothing is copied that is the same for all groups or all columns.
@@ -68,7 +71,9 @@ class Layout:
         values = jnp.broadcast_to(values, (len(values), *groups, *rows, *columns))
         return values.reshape(-1, math.prod(groups), math.prod(columns))
 
-    def unpack_sums(self, sums: jax.Array) -> jax.Array:
+    def unpack_sums(
+        self, sums: Float[Array, "sums groups columns"]
+    ) -> Float[Array, "sums ..."]:
         """``[k, S, W]`` to ``[k, *J]``: ``J`` is 1 along rows, else as ``x``."""
         sizes = [1 if axis in self.rows else self.shape[axis] for axis in self._order]
         inverse = sorted(range(len(self.shape)), key=self._order.__getitem__)

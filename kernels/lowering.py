@@ -8,6 +8,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
 from jaxbern.kernels import backends, partition
+from jaxbern.kernels.array_types import Array, Float
 
 _PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
@@ -55,8 +56,14 @@ def _lowered(primitive, run: Callable, platform: str, *args, **params):
 
 
 def run_evaluate(
-    x, coeffs, interval, *addend, outside, implementation, platform
-) -> jax.Array:
+    x: Float[Array, "*batch"],
+    coeffs: Float[Array, "terms *#batch"],
+    interval: Float[Array, "ends *#batch"],
+    *addend: Float[Array, "*batch"],
+    outside: str,
+    implementation: str,
+    platform: str,
+) -> Float[Array, "*batch"]:
     """``evaluate`` of the chosen backend."""
     degree = len(coeffs) - 1
     backend = backends.get(implementation, platform, interval.dtype, degree, x.size)
@@ -73,8 +80,16 @@ def run_evaluate(
 
 
 def run_cotangent(
-    x, coeffs, interval, dy, *, wanted, outside, implementation, platform
-) -> list[jax.Array]:
+    x: Float[Array, "*batch"],
+    coeffs: Float[Array, "terms *#batch"],
+    interval: Float[Array, "ends *#batch"],
+    dy: Float[Array, "*batch"],
+    *,
+    wanted: str,
+    outside: str,
+    implementation: str,
+    platform: str,
+) -> list[Float[Array, "..."]]:
     """``cotangent``: all gradients in one call."""
     degree = len(coeffs) - 1
     backend = backends.get(implementation, platform, interval.dtype, degree, x.size)
@@ -86,8 +101,15 @@ def run_cotangent(
 
 
 def run_moments(
-    x, interval, dy, *, shape, outside, implementation, platform
-) -> jax.Array:
+    x: Float[Array, "*batch"],
+    interval: Float[Array, "ends *#batch"],
+    dy: Float[Array, "*batch"],
+    *,
+    shape: tuple[int, ...],
+    outside: str,
+    implementation: str,
+    platform: str,
+) -> Float[Array, "terms *#batch"]:
     """``moments``: the gradient in the coefficients alone."""
     degree = shape[0] - 1
     backend = backends.get(implementation, platform, interval.dtype, degree, x.size)

@@ -16,6 +16,7 @@ import numpy as np
 
 from jaxbern.kernels import algebra, config, factored, forms, ratio
 from jaxbern.kernels.algebra import LINEAR
+from jaxbern.kernels.array_types import Array, Float
 from jaxbern.kernels.backend import Backend
 from jaxbern.kernels.factored import Factors
 from jaxbern.kernels.layout import Layout, plan
@@ -131,7 +132,16 @@ class Packed:
         ratio_for = x.dtype.itemsize if self.ratio else None
         return task(kernel, *args, tile=self.tile, ratio_for=ratio_for, **options)
 
-    def evaluate(self, x, coeffs, interval, addend=None, *, outside, launch=None):
+    def evaluate(
+        self,
+        x: Float[Array, "*batch"],
+        coeffs: Float[Array, "terms *#batch"],
+        interval: Float[Array, "ends *#batch"],
+        addend: Float[Array, "*batch"] | None = None,
+        *,
+        outside: str,
+        launch: config.Launch | None = None,
+    ) -> Float[Array, "*batch"]:
         """Compute :func:`jaxbern.kernels.xla.xla_backend.evaluate` in one pass over ``x``."""
         layout = self.plan(x.shape, coeffs.shape, interval.shape)
         arrays = [layout.pack(x), *map(layout.pack_parameters, (coeffs, interval))]
@@ -144,8 +154,16 @@ class Packed:
         return layout.unpack(y)
 
     def vjp(
-        self, x, coeffs, interval, dy, *, outside, with_interval=False, launch=None
-    ):
+        self,
+        x: Float[Array, "*batch"],
+        coeffs: Float[Array, "terms *#batch"],
+        interval: Float[Array, "ends *#batch"],
+        dy: Float[Array, "*batch"],
+        *,
+        outside: str,
+        with_interval: bool = False,
+        launch: config.Launch | None = None,
+    ) -> tuple[Float[Array, "..."], ...]:
         """Compute :func:`jaxbern.kernels.xla.xla_backend.vjp` in one pass over both arrays."""
         layout = self.plan(x.shape, coeffs.shape, interval.shape)
         arrays = [layout.pack(x), *map(layout.pack_parameters, (coeffs, interval))]
@@ -158,7 +176,16 @@ class Packed:
         summed_dx = not what.linear
         return layout.unpack(dx), *algebra.gradients(*args, summed_dx=summed_dx)
 
-    def moments(self, x, interval, dy, *, outside, shape, launch=None):
+    def moments(
+        self,
+        x: Float[Array, "*batch"],
+        interval: Float[Array, "ends *#batch"],
+        dy: Float[Array, "*batch"],
+        *,
+        outside: str,
+        shape: tuple[int, ...],
+        launch: config.Launch | None = None,
+    ) -> Float[Array, "terms *#batch"]:
         """Compute :func:`jaxbern.kernels.xla.xla_backend.moments`: without ``dx``."""
         layout = self.plan(x.shape, shape, interval.shape)
         what = self.task(MOMENTS, x, layout, shape, interval, outside, launch)
@@ -168,7 +195,9 @@ class Packed:
         return algebra.gradients(sums, shape, interval, outside)[0]
 
 
-def weighed(what: Task, sums: jax.Array, layout: Layout) -> jax.Array:
+def weighed(
+    what: Task, sums: Float[Array, "sums groups blocks columns"], layout: Layout
+) -> Float[Array, "sums ..."]:
     """All programs' sums of stretched products ``t^k s^(n-k)``, as those of ``b_{n,k}``.
 
     Weighed first, which XLA does in the loop that adds them up.

@@ -27,6 +27,7 @@ from jax.sharding import PartitionSpec
 
 from jaxbern.kernels import lowering
 from jaxbern.kernels.algebra import CLAMP, derivative, relative_move, where_moving
+from jaxbern.kernels.array_types import Array, Float
 from jaxbern.kernels.batch import by_kinds
 
 # What a gradient kernel can be asked for; each contains the one before.
@@ -39,24 +40,52 @@ cotangent_p.multiple_results = True
 moments_p = Primitive("bernstein_moments")
 
 
-def evaluate(x, coeffs, interval, *addend, **options) -> jax.Array:
+def evaluate(
+    x: Float[Array, "*batch"],
+    coeffs: Float[Array, "terms *#batch"],
+    interval: Float[Array, "ends *#batch"],
+    *addend: Float[Array, "*batch"],
+    **options,
+) -> Float[Array, "*batch"]:
     """``sum_k c_k b_{n,k}(x)``, plus ``addend`` of the shape and dtype of ``x``."""
     return evaluate_p.bind(*_vary_alike(x, coeffs, interval, *addend), **options)
 
 
-def tangent(x, coeffs, interval, *moves, wanted, **options) -> jax.Array:
+def tangent(
+    x: Float[Array, "*batch"],
+    coeffs: Float[Array, "terms *#batch"],
+    interval: Float[Array, "ends *#batch"],
+    *moves: Float[Array, "..."],
+    wanted: str,
+    **options,
+) -> Float[Array, "*batch"]:
     """What ``evaluate`` does when the ``wanted`` arguments make the ``moves``."""
     args = _vary_alike(x, coeffs, interval, *moves)
     return tangent_p.bind(*args, wanted=wanted, **options)
 
 
-def cotangent(x, coeffs, interval, dy, *, wanted, **options) -> list[jax.Array]:
+def cotangent(
+    x: Float[Array, "*batch"],
+    coeffs: Float[Array, "terms *#batch"],
+    interval: Float[Array, "ends *#batch"],
+    dy: Float[Array, "*batch"],
+    *,
+    wanted: str,
+    **options,
+) -> list[Float[Array, "..."]]:
     """Gradients in the ``wanted`` arguments."""
     args = _vary_alike(x, coeffs, interval, dy)
     return cotangent_p.bind(*args, wanted=wanted, **options)
 
 
-def moments(x, interval, dy, *, shape, **options) -> jax.Array:
+def moments(
+    x: Float[Array, "*batch"],
+    interval: Float[Array, "ends *#batch"],
+    dy: Float[Array, "*batch"],
+    *,
+    shape: tuple[int, ...],
+    **options,
+) -> Float[Array, "terms *#batch"]:
     """The gradient in coefficients of ``shape``."""
     return moments_p.bind(*_vary_alike(x, interval, dy), shape=shape, **options)
 

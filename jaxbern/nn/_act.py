@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 from flax.errors import TraceContextError
-from jax.typing import ArrayLike, DTypeLike
+from jax.typing import DTypeLike
 
+from jaxbern.kernels.array_types import Array, Ends, Float
 from jaxbern.nn import _act_core as core
 from jaxbern.nn import _telemetry
 from jaxbern.nn._option_checks import (
@@ -52,8 +53,8 @@ class BernsteinAct(nnx.Module):
         features: int | None = None,
         degree: int = core.DEGREE,
         *,
-        lower: ArrayLike = core.LOWER,
-        upper: ArrayLike = core.UPPER,
+        lower: Ends = core.LOWER,
+        upper: Ends = core.UPPER,
         outside: str = core.OUTSIDE,
         init: str | Callable = core.INIT,
         shared: bool = False,
@@ -117,7 +118,7 @@ class BernsteinAct(nnx.Module):
             self.mean = nnx.BatchStat(jnp.zeros(each, param_dtype))
             self.var = nnx.BatchStat(jnp.ones(each, param_dtype))
 
-    def __call__(self, x: jax.Array) -> jax.Array:
+    def __call__(self, x: Float[Array, "*batch width"]) -> Float[Array, "*batch width"]:
         """Apply each neuron's polynomial to ``x [..., features]``."""
         x = jnp.asarray(x) if self.dtype is None else jnp.asarray(x).astype(self.dtype)
         if not self.config.shared:
@@ -137,12 +138,12 @@ class BernsteinAct(nnx.Module):
         return y
 
     @property
-    def coefficients(self) -> jax.Array:
+    def coefficients(self) -> Float[Array, "*neurons terms"]:
         """The Bernstein coefficients in use, ``[features, n+1]`` or, shared, ``[n+1]``."""
         return self.config.coefficients(self.coeffs[...])
 
     @property
-    def interval(self) -> tuple[ArrayLike, ArrayLike]:
+    def interval(self) -> tuple[Ends, Ends]:
         """The ends of the interval in use in evaluation, scalars or ``[features]``."""
         if self.config.domain == "learned":
             return core.learned_interval(self.center[...], self.half_width[...])
@@ -152,7 +153,7 @@ class BernsteinAct(nnx.Module):
             )
         return self.config.lower, self.config.upper
 
-    def _interval(self, x: jax.Array) -> tuple[ArrayLike, ArrayLike]:
+    def _interval(self, x: jax.Array) -> tuple[Ends, Ends]:
         if self.config.domain != "batch" or self.use_running_average:
             return self.interval
         mean, var = core.batch_statistics(x, self.mean.dtype, shared=self.config.shared)

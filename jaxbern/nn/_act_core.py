@@ -8,9 +8,10 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike, DTypeLike
+from jax.typing import DTypeLike
 
 from jaxbern import initializers
+from jaxbern.kernels.array_types import Ends
 from jaxbern.nn._option_checks import checked_degree, flag, whole
 from jaxbern.op import arithmetic, check_outside, checked_interval, widths
 
@@ -29,8 +30,8 @@ class LayerConfig:
     """The options of ``BernsteinAct`` that do not depend on the Flax interface."""
 
     degree: int
-    lower: ArrayLike
-    upper: ArrayLike
+    lower: Ends
+    upper: Ends
     monotone: bool = False
     domain: Domain = "fixed"
     outside: str = "clamp"

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import linen, nnx
-from jax.typing import ArrayLike
 
 from jaxbern.initializers import FUNCTIONS
+from jaxbern.kernels.array_types import Ends
 from jaxbern.nn import _act_core as core
 from jaxbern.nn._act import BernsteinAct
 from jaxbern.nn._inline import Inline, inline_calls
@@ -82,8 +82,8 @@ def convert(
     *,
     functions: Iterable[Callable] = (),
     shared: bool = False,
-    lower: ArrayLike = core.LOWER,
-    upper: ArrayLike = core.UPPER,
+    lower: Ends = core.LOWER,
+    upper: Ends = core.UPPER,
     outside: str = core.OUTSIDE,
 ) -> tuple[Any, Conversion]:
     """Replace the activations that a network holds by layers that start as them.

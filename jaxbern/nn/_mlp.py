@@ -9,6 +9,7 @@ from flax import nnx
 from jax.typing import DTypeLike
 
 from jaxbern.initializers import Initializer
+from jaxbern.kernels.array_types import Array, ArrayLike, Float, Shaped
 from jaxbern.nn import _describe, _network
 from jaxbern.nn._network_config import NetworkConfig
 from jaxbern.nn._option_checks import flag, parameter_key
@@ -125,7 +126,9 @@ class MLP(nnx.Module):
         self.coeffs = nnx.Param(params["coeffs"]) if "coeffs" in params else None
         self.mean, self.var = nnx.BatchStat(mean), nnx.BatchStat(var)
 
-    def __call__(self, x: jax.Array) -> jax.Array:
+    def __call__(
+        self, x: Shaped[ArrayLike, "*batch inputs"]
+    ) -> Float[Array, "*batch outputs"]:
         """Logits ``[..., out_features]`` for ``x [..., in_features]``.
 
         In training mode the running statistics are updated.

@@ -1,13 +1,16 @@
 """How often an activation is used outside its interval."""
 
-import jax
 import jax.numpy as jnp
-from jax.typing import ArrayLike
+
+from jaxbern.kernels.array_types import Array, ArrayLike, Ends, Float
 
 
 def saturation(
-    x: ArrayLike, *, lower: ArrayLike = -3.0, upper: ArrayLike = 3.0
-) -> jax.Array:
+    x: Float[ArrayLike, "... width"],
+    *,
+    lower: Ends = -3.0,
+    upper: Ends = 3.0,
+) -> Float[Array, " width"]:
     """The fraction of inputs outside ``[lower, upper]``, for each neuron.
 
     ``x [..., W]`` gives ``[W]`` in float32. There the activation is constant and passes no

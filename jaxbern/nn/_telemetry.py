@@ -2,8 +2,8 @@
 
 import jax
 import jax.numpy as jnp
-from jax.typing import ArrayLike
 
+from jaxbern.kernels.array_types import Ends
 from jaxbern.nn._saturation import saturation
 from jaxbern.op import arithmetic
 
@@ -12,7 +12,7 @@ SPREAD = 4
 
 
 def of_layer(
-    x: jax.Array, y: jax.Array, lower: ArrayLike, upper: ArrayLike
+    x: jax.Array, y: jax.Array, lower: Ends, upper: Ends
 ) -> dict[str, jax.Array]:
     """Measure each neuron over all axes of ``x [..., W]`` but the last, by name.
 

@@ -6,8 +6,9 @@ from dataclasses import InitVar
 import jax
 import jax.numpy as jnp
 from flax import linen
-from jax.typing import ArrayLike, DTypeLike
+from jax.typing import DTypeLike
 
+from jaxbern.kernels.array_types import Array, Ends, Float
 from jaxbern.nn import _act_core as core
 from jaxbern.nn import _telemetry
 from jaxbern.nn._option_checks import checked_epsilon, checked_momentum
@@ -32,8 +33,8 @@ class BernsteinAct(linen.Module):
     """
 
     degree: int = core.DEGREE
-    lower: ArrayLike = core.LOWER
-    upper: ArrayLike = core.UPPER
+    lower: Ends = core.LOWER
+    upper: Ends = core.UPPER
     outside: str = core.OUTSIDE
     # A module of linen has a method ``init``: the argument is kept as ``init_coeffs``.
     init: InitVar[str | Callable] = core.INIT  # pyrefly: ignore
@@ -56,8 +57,10 @@ class BernsteinAct(linen.Module):
 
     @linen.compact
     def __call__(
-        self, x: jax.Array, use_running_average: bool | None = None
-    ) -> jax.Array:
+        self,
+        x: Float[Array, "*batch width"],
+        use_running_average: bool | None = None,
+    ) -> Float[Array, "*batch width"]:
         """Apply each neuron's polynomial to ``x [..., features]``."""
         config = core.LayerConfig(
             self.degree, self.lower, self.upper, self.monotone, self.domain,

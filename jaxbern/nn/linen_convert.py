@@ -8,8 +8,8 @@ from typing import Any
 import jax
 from flax import linen, traverse_util
 from flax.errors import ScopeParamShapeError
-from jax.typing import ArrayLike
 
+from jaxbern.kernels.array_types import Ends
 from jaxbern.nn import _act_core as core
 from jaxbern.nn._convert import Conversion, Replaced, difference, is_known, name_of
 from jaxbern.nn._inline import inline_calls
@@ -24,8 +24,8 @@ def convert(
     *,
     functions: Iterable[Callable] = (),
     shared: bool = False,
-    lower: ArrayLike = core.LOWER,
-    upper: ArrayLike = core.UPPER,
+    lower: Ends = core.LOWER,
+    upper: Ends = core.UPPER,
     outside: str = core.OUTSIDE,
 ) -> tuple[Any, dict[str, Any], Conversion]:
     """Replace the activations that a linen network is given by layers that start as them.

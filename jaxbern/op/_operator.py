@@ -1,23 +1,22 @@
 """The operator: ``jaxbern.bernstein``, and ``bernstein_norm`` for a whole hidden layer."""
 
-import jax
 import jax.numpy as jnp
-from jax.typing import ArrayLike
 
 from jaxbern.kernels import gradient
+from jaxbern.kernels.array_types import Array, ArrayLike, Ends, Float
 from jaxbern.op import _dispatch
 from jaxbern.op import _operator_arguments as _arguments
 
 
 def bernstein(
-    x: ArrayLike,
-    coeffs: ArrayLike,
+    x: Float[ArrayLike, "*batch"],
+    coeffs: Float[ArrayLike, "*neurons terms"],
     *,
-    lower: ArrayLike = -3.0,
-    upper: ArrayLike = 3.0,
+    lower: Ends = -3.0,
+    upper: Ends = 3.0,
     outside: str = "clamp",
     implementation: str | None = None,
-) -> jax.Array:
+) -> Float[Array, "*batch"]:
     r"""Evaluate a Bernstein polynomial for each neuron, elementwise.
 
     .. math:: \sigma(x) = \sum_{k=0}^{n} c_k \binom nk
@@ -66,18 +65,18 @@ def bernstein(
 
 
 def bernstein_norm(
-    z: ArrayLike,
-    coeffs: ArrayLike,
+    z: Float[ArrayLike, "*batch"],
+    coeffs: Float[ArrayLike, "*neurons terms"],
     *,
-    mean: ArrayLike,
-    var: ArrayLike,
+    mean: Float[ArrayLike, "..."],
+    var: Float[ArrayLike, "..."],
     eps: float = 1e-5,
-    residual: ArrayLike | None = None,
-    lower: ArrayLike = -3.0,
-    upper: ArrayLike = 3.0,
+    residual: Float[ArrayLike, "*batch"] | None = None,
+    lower: Ends = -3.0,
+    upper: Ends = 3.0,
     outside: str = "clamp",
     implementation: str | None = None,
-) -> jax.Array:
+) -> Float[Array, "*batch"]:
     r"""Normalise with given statistics, activate, add the skip: one operation.
 
     .. math:: y = r + \sigma\left(\frac{z - \mu}{\sqrt{v + \epsilon}}\right)

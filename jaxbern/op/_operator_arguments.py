@@ -7,9 +7,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike, DTypeLike
+from jax.typing import DTypeLike
 
 from jaxbern.kernels import algebra
+from jaxbern.kernels.array_types import Array, ArrayLike, Ends, Float
 
 # C(n, n/2) times a coefficient must stay finite in the dtype of the arithmetic.
 _HIGHEST_DEGREE = {"float32": 100, "float64": 1000}
@@ -21,7 +22,9 @@ def arithmetic(*dtypes) -> np.dtype:
     return jnp.dtype(jnp.float64 if wide else jnp.float32)
 
 
-def by_degree(x: jax.Array, coeffs: ArrayLike) -> jax.Array:
+def by_degree(
+    x: Float[Array, "*batch"], coeffs: ArrayLike
+) -> Float[Array, "terms *#batch"]:
     """``coeffs [W, n+1]`` to ``[n+1, 1, ..., W]``, ``[n+1]`` to ``[n+1, 1, ..., 1]``.
 
     In the dtype of the arithmetic.
@@ -36,8 +39,8 @@ def by_degree(x: jax.Array, coeffs: ArrayLike) -> jax.Array:
 
 
 def per_neuron(
-    name: str, value: ArrayLike, x: jax.Array, dtype: DTypeLike
-) -> jax.Array:
+    name: str, value: ArrayLike, x: Float[Array, "*batch"], dtype: DTypeLike
+) -> Float[Array, "*#batch"]:
     """``[W]`` to ``[1, ..., W]`` of the rank of ``x``, a scalar to ``[1, ..., 1]``."""
     array = floating(name, value)
     if array.shape not in ((), x.shape[-1:]):
@@ -49,7 +52,9 @@ def per_neuron(
     return array.astype(dtype).reshape((1,) * (x.ndim - array.ndim) + array.shape)
 
 
-def like(x: jax.Array, name: str, value: ArrayLike) -> jax.Array:
+def like(
+    x: Float[Array, "*batch"], name: str, value: ArrayLike
+) -> Float[Array, "*batch"]:
     """``value``, which must have the shape and the dtype of ``x``."""
     array = floating(name, value)
     if (array.shape, array.dtype) != (x.shape, x.dtype):
@@ -60,7 +65,7 @@ def like(x: jax.Array, name: str, value: ArrayLike) -> jax.Array:
     return array
 
 
-def floating(name: str, value: ArrayLike) -> jax.Array:
+def floating(name: str, value: ArrayLike) -> Float[Array, "..."]:
     """``value`` as an array, which must be floating point."""
     array = jnp.asarray(value)
     if not jnp.issubdtype(array.dtype, jnp.floating):
@@ -71,7 +76,7 @@ def floating(name: str, value: ArrayLike) -> jax.Array:
     return array
 
 
-def _check_shapes(x: jax.Array, coeffs: jax.Array) -> None:
+def _check_shapes(x: Float[Array, "..."], coeffs: Float[Array, "..."]) -> None:
     if coeffs.ndim not in (1, 2) or coeffs.shape[-1] == 0:
         raise ValueError(
             "coeffs must have shape [W, n+1] or [n+1] with degree n >= 0, got "
@@ -113,8 +118,8 @@ def check_epsilon(eps: float) -> None:
 
 
 def interval(
-    lower: ArrayLike, upper: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike
-) -> jax.Array:
+    lower: Ends, upper: Ends, shape: tuple[int, ...], dtype: DTypeLike
+) -> Float[Array, "2 ..."]:
     """Both ends as ``[2, 1, ..., 1 or W]``, behind the first of the rank of ``x``.
 
     Checked unless traced.
@@ -137,7 +142,7 @@ def interval(
 
 
 def checked_interval(
-    lower: ArrayLike, upper: ArrayLike, dtype: DTypeLike = np.float32
+    lower: Ends, upper: Ends, dtype: DTypeLike = np.float32
 ) -> tuple[np.ndarray, np.ndarray]:
     """Both ends rounded to ``dtype``, if arithmetic in it can carry the interval.
 
@@ -178,7 +183,7 @@ def widths(dtype: DTypeLike) -> tuple[float, float]:
     return 8 * float(numbers.tiny) / float(numbers.eps), 1 / float(numbers.tiny)
 
 
-def rounded(name: str, end: ArrayLike, dtype: DTypeLike) -> np.ndarray:
+def rounded(name: str, end: Ends, dtype: DTypeLike) -> np.ndarray:
     """An end as an array; what is not a number is refused, not converted."""
     array = np.asarray(end)
     number = jnp.issubdtype(array.dtype, jnp.floating) or array.dtype.kind in "iu"
@@ -191,5 +196,5 @@ def rounded(name: str, end: ArrayLike, dtype: DTypeLike) -> np.ndarray:
         return array.astype(dtype)
 
 
-def _shown(end: ArrayLike) -> Any:
+def _shown(end: Ends) -> Any:
     return np.asarray(end, float).tolist()

@@ -98,7 +98,7 @@ class Strip:
             values = [jnp.stack(pair, axis=-1) for pair in pairs]
         return values[0].reshape(shape)
 
-    def tiles(self, step: jax.Array) -> Iterator["Tile"]:
+    def tiles(self, step: int | jax.Array) -> Iterator["Tile"]:
         """The tiles that are in flight together in one step of the loop over rows."""
         launch = self.task.launch
         first = (

@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbern.kernels.array_types import Array, Float
 from jaxbern.kernels.xla.products import terms
 
 
@@ -50,15 +51,15 @@ _NARROW, _LANES = 8, 64
 
 
 def sum_terms(
-    x: jax.Array,
-    dy: jax.Array,
-    interval: jax.Array,
+    x: Float[Array, "*batch"],
+    dy: Float[Array, "*batch"],
+    interval: Float[Array, "ends *#batch"],
     degree: int,
     shape: tuple[int, ...],
     *,
     ends: str | None = None,
     tiling: Tiling | None = None,
-) -> jax.Array:
+) -> Float[Array, "sums *#batch"]:
     """The sums of :func:`products.terms` over rows, ``[n+1, *shape]`` or ``[n+3, *shape]``.
 
     ``x`` and ``dy`` have one shape, of the rank of ``shape``; the sum runs over the axes

@@ -1,11 +1,11 @@
 """The products ``dy t^k s^(n-k)`` whose sums over rows are the coefficients' gradients."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
 
 from jaxbern.kernels.algebra import beyond, binomials, power, shifted
+from jaxbern.kernels.array_types import Array, Float
 
 
 def weights(degree: int, with_ends: bool, dtype: DTypeLike) -> np.ndarray:
@@ -15,15 +15,15 @@ def weights(degree: int, with_ends: bool, dtype: DTypeLike) -> np.ndarray:
 
 
 def terms(
-    x: jax.Array,
-    dy: jax.Array,
-    interval: jax.Array,
+    x: Float[Array, "*batch"],
+    dy: Float[Array, "*batch"],
+    interval: Float[Array, "ends *#batch"],
     degree: int,
     *,
     ends: str | None,
     first: int = 0,
     last: int | None = None,
-) -> list[jax.Array]:
+) -> list[Float[Array, "*batch"]]:
     """``dy * (2t)^k * (2s)^(n-k)`` for ``first <= k < last``: two products each.
 
     Doubled, because ``2t + 2s = 2`` keeps the powers near one where the plain ones

@@ -11,25 +11,26 @@ arithmetic (float32 or float64), ``x`` and ``dy`` may be narrower.
 
 import functools
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 from jaxbern.kernels import algebra
 from jaxbern.kernels.algebra import LINEAR
+from jaxbern.kernels.array_types import Array, Float
 from jaxbern.kernels.backend import Backend
 from jaxbern.kernels.xla import cpu_sums, products
 
 
 def evaluate(
-    x: jax.Array,
-    coeffs: jax.Array,
-    interval: jax.Array,
-    addend: jax.Array | None = None,
+    x: Float[Array, "*batch"],
+    coeffs: Float[Array, "terms *#batch"],
+    interval: Float[Array, "ends *#batch"],
+    addend: Float[Array, "*batch"] | None = None,
     *,
     outside: str,
     on_cpu: bool = False,
-) -> jax.Array:
+) -> Float[Array, "*batch"]:
     """``sum_k c_k b_{n,k}(x)``, continued beyond the interval, plus ``addend``.
 
     Horner's rule in the ratio of the smaller of ``t`` and ``s`` to the larger, which is
@@ -57,14 +58,20 @@ def evaluate(
     return _plus(addend, value, x.dtype)
 
 
-def _plus(addend: jax.Array | None, value: jax.Array, dtype) -> jax.Array:
+def _plus(
+    addend: Float[Array, "*batch"] | None,
+    value: Float[Array, "*batch"],
+    dtype: DTypeLike,
+) -> Float[Array, "*batch"]:
     """Rounded once, whether or not something is added."""
     if addend is not None:
         value = addend.astype(value.dtype) + value
     return value.astype(dtype)
 
 
-def _scaled(coeffs: jax.Array, on_cpu: bool) -> jax.Array:
+def _scaled(
+    coeffs: Float[Array, "terms *neurons"], on_cpu: bool
+) -> Float[Array, "sums *neurons"]:
     """``C(n,k) c_k`` for every k, then ``c_1 - c_0`` and ``c_n - c_(n-1)``.
 
     The user keeps coefficients as ``[W, n+1]``. XLA:CPU would fold the transpose into the
@@ -85,15 +92,15 @@ def _scaled(coeffs: jax.Array, on_cpu: bool) -> jax.Array:
 
 
 def vjp(
-    x: jax.Array,
-    coeffs: jax.Array,
-    interval: jax.Array,
-    dy: jax.Array,
+    x: Float[Array, "*batch"],
+    coeffs: Float[Array, "terms *#batch"],
+    interval: Float[Array, "ends *#batch"],
+    dy: Float[Array, "*batch"],
     *,
     outside: str,
     with_interval: bool = False,
     on_cpu: bool = False,
-) -> tuple[jax.Array, ...]:
+) -> tuple[Float[Array, "..."], ...]:
     """Gradients of ``sum(dy * evaluate(x, coeffs, interval))`` in ``x`` and in ``coeffs``.
 
     ``with_interval`` adds that in ``interval``.
@@ -108,14 +115,14 @@ def vjp(
 
 
 def moments(
-    x: jax.Array,
-    interval: jax.Array,
-    dy: jax.Array,
+    x: Float[Array, "*batch"],
+    interval: Float[Array, "ends *#batch"],
+    dy: Float[Array, "*batch"],
     *,
     outside: str,
     shape: tuple[int, ...],
     on_cpu: bool = False,
-) -> jax.Array:
+) -> Float[Array, "terms *#batch"]:
     """The gradient in coefficients of ``shape``, which it does not depend on."""
     sums = _sums(x, interval, dy, shape, outside, False, on_cpu)
     return algebra.gradients(sums, shape, interval, outside)[0]

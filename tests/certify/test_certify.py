@@ -57,6 +57,7 @@ def assert_inside(name, model, boxes, found, **effort):
     return np.stack(reached)
 
 
+@pytest.mark.slow
 @each_case
 def test_nothing_leaves_the_bounds(name):
     model = model_of(name)
@@ -69,6 +70,7 @@ def test_nothing_leaves_the_bounds(name):
         assert (widths[3] < 1.3 * reached[3] + 1e-3).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, database=None)
 @given(
     seed=st.integers(0, 10**6),
@@ -86,6 +88,7 @@ def test_nothing_leaves_the_bounds_of_any_network(seed, scale, name):
     assert_inside(name, model, boxes, found, random=8, steps=2)
 
 
+@pytest.mark.slow
 def test_affine_is_never_wider_and_mostly_much_tighter():
     name = "bernstein, residual"
     model = model_of(name)
@@ -138,6 +141,7 @@ def test_parts_cover_the_box():
     assert volumes.sum() == pytest.approx(0.6**3, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_programs_do_not_grow_with_depth():
     def equations(depth):
         model = network(3, depth, 4)
@@ -174,6 +178,7 @@ def test_gradients_can_be_followed_to_tighter_bounds():
     jax.eval_shape(functools.partial(of_both, method="affine"), state)
 
 
+@pytest.mark.slow
 def test_in_double_precision_rounding_is_out_of_sight(x64):
     model = network(3, 2, 4, activation="relu")
     model.eval()

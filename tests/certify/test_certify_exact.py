@@ -66,6 +66,7 @@ def outside(act, start, stop, places=9):
     return bad
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lower, upper", AWKWARD)
 def test_ends_that_are_not_float32_numbers(lower, upper):
     rng = np.random.default_rng(0)
@@ -172,6 +173,7 @@ def quick_certificates():
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["first.bias", "hidden.kernel", "last.kernel", "coeffs", "mean", "var"]
 )

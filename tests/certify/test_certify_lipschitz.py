@@ -28,6 +28,7 @@ def test_lipschitz_in_a_box():
     assert (np.diff(found) >= -1e-3 * found[0]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", [1, 2, math.inf])
 def test_lipschitz_everywhere(norm):
     name = "bernstein"

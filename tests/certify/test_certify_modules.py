@@ -67,6 +67,7 @@ def violations(name, seed, scale=1.0, size=1.0):
     return looked, bad, found
 
 
+@pytest.mark.slow
 @each_case
 def test_nothing_leaves_the_bounds(name):
     looked, bad, found = violations(name, 0)
@@ -113,6 +114,7 @@ def test_any_numbers(name):
     print(f"{name}: {looked} values inside")
 
 
+@pytest.mark.slow
 def test_the_range_is_not_far_from_the_truth():
     """A linear network, whose range is known: only rounding is left."""
     model = nnx.Sequential(
@@ -125,6 +127,7 @@ def test_the_range_is_not_far_from_the_truth():
     np.testing.assert_allclose(high - low, 2 * np.abs(kernel).sum(0)[None], rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["interval", "affine"])
 def test_rounding_of_linear_steps_is_paid_for(method):
     """At a point only rounding is left, and no activation's slack hides it."""

@@ -106,6 +106,7 @@ def test_fixed_activations(name):
         assert (found[0].lower >= low - more).all()
 
 
+@pytest.mark.slow
 @some
 @given(st.integers(0, 10**6), st.sampled_from([1e-3, 1.0, 50.0]))
 def test_bernstein_at_many_intervals(seed, size):
@@ -120,6 +121,7 @@ def test_bernstein_at_many_intervals(seed, size):
     assert_encloses(found, x, y, slope)
 
 
+@pytest.mark.slow
 @some
 @given(
     st.lists(st.floats(-8, 8, width=32), min_size=8, max_size=8),

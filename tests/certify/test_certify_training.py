@@ -132,6 +132,7 @@ def cross_entropy(logits, labels):
     return np.mean(np.log(np.exp(logits).sum(1)) - logits[range(len(labels)), labels])
 
 
+@pytest.mark.slow
 def test_the_loss_is_what_it_says():
     model = relu_network()
     run = quickly(
@@ -156,6 +157,7 @@ def modules_in_training():
     yield Skips(nnx.Rngs(0)), images
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", range(4))
 def test_without_a_radius_it_is_the_plain_loss_in_training(which):
     """Which holds only if the bounds use the statistics of the clean pass."""
@@ -218,6 +220,7 @@ def test_gradients_against_differences(which, x64):
         assert moved == pytest.approx(float(sum(jax.tree.leaves(parts))), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_training_step_as_users_write_it():
     rng = np.random.default_rng(0)
     x = rng.uniform(size=(64, 2)).astype("f4")
@@ -248,6 +251,7 @@ def test_a_training_step_as_users_write_it():
     assert (np.asarray(low) > 0).mean() > 0.5
 
 
+@pytest.mark.slow
 def test_weights_of_each_box_are_those_of_one():
     model = relu_network()
     weights = np.asarray(jb.certify.margin_weights(LABELS, 3))

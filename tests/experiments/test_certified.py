@@ -52,6 +52,7 @@ def test_a_method_is_trained_chosen_and_certified():
     assert clean >= near >= far
 
 
+@pytest.mark.slow
 def test_a_training_is_the_same_again():
     given = {"steps": 3, "rate": 1e-2, "eps": 0.1, "mix": 0.5}
     rows = digits().train

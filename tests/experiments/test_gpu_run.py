@@ -65,6 +65,7 @@ def test_a_run_writes_one_page_and_one_table(tmp_path):
     assert float(first["ratio"]) == pytest.approx(3)
 
 
+@pytest.mark.slow
 def test_a_wrong_kernel_is_reported_and_not_timed(monkeypatch, capsys, tmp_path):
     real = run_check.jb.bernstein
 

@@ -101,6 +101,7 @@ def stores(draw):
     return store
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(store=stores(), name=st.sampled_from(["auc", "loss"]))
 def test_efficiency_is_that_of_brute_force(store, name):

@@ -63,6 +63,7 @@ def lucky(cell, seed):
     return trained(cell, auc, loss)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 2])
 def test_no_verdict_turns_on_one_seed(seed):
     relu = Cell("susy", True, 150, 256, "relu")
@@ -160,6 +161,7 @@ def test_claims_of_the_abstract_on_the_papers_tables():
     assert whole["all-activations"].paper_text == "not in its tables"
 
 
+@pytest.mark.slow
 def test_an_existing_case_settles_a_claim_of_existence():
     relu = Cell("susy", True, 150, 256, "relu")
     store = [
@@ -199,6 +201,7 @@ def test_cells_outside_the_grid_judge_no_claim():
         assert verdict.ours.so_far is None, verdict.claim.key
 
 
+@pytest.mark.slow
 def test_lines_are_the_headlines():
     lines = paper_claims.lines(judged(report_stores.learning(paper()[:8])))
     assert len(lines) == 5

@@ -61,6 +61,7 @@ def test_each_kernel_once_per_activation(seeds):
     assert found == {"bernstein": DEPTH, "bernstein_vjp": DEPTH}
 
 
+@pytest.mark.slow
 def test_inference_calls_the_forward_kernel_only():
     graph, state = nnx.split(Net(nnx.Rngs(0)))
     x = jnp.zeros((64, 8))

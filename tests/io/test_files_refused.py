@@ -170,6 +170,7 @@ def test_a_member_that_is_there_twice(tmp_path):
     assert "mean.npy is there twice" in refusal(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["header", "mean"])
 def test_an_archive_that_unpacks_to_gigabytes_is_not_unpacked(
     name, tmp_path, monkeypatch

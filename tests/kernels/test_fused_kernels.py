@@ -136,6 +136,7 @@ def test_dtypes_and_degrees(backend, dtype, degree):
     check_interval(interval, *args)
 
 
+@pytest.mark.slow
 @each_backend
 def test_other_gradients_are_what_they_are_without_the_interval(backend):
     shapes = (37, 9), (1, 9), (1, 9), (1, 1)

@@ -16,6 +16,7 @@ MOSAIC = "mosaic:interpret"
 SMALL = Launch(rows=4, columns=32, unroll=2, steps=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "dtype, degree", [("float32", 3), ("float32", 25), ("bfloat16", 9)]
 )
@@ -87,6 +88,7 @@ def test_a_tile_of_another_size_is_refused():
         )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(jax.__version_info__ < (0, 12), reason="needs JAX 0.12")
 @pytest.mark.parametrize("dtype", ["bfloat16"])
 def test_lowers_to_one_kernel_each_without_a_warning(dtype):

@@ -104,6 +104,7 @@ def coefficients(rng, degree, columns):
     return drawn.astype(np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "dtype, degree",
     [
@@ -140,6 +141,7 @@ SHAPES = {  # of x, of a coefficient, of an end of the interval
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 def test_every_shape(name):
     shape, parameters, bounds = SHAPES[name]

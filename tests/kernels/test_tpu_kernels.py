@@ -30,6 +30,7 @@ def arguments(shape, columns, rows=2, dtype="float32"):
     return x, coeffs, np.stack(ends[:rows]), dy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shape, columns, dtype",
     [
@@ -56,6 +57,7 @@ def test_gradients(shape, columns, dtype, outside):
     np.testing.assert_array_less(error, (allowed + shape[-2] * EPS) * limit + TINY)
 
 
+@pytest.mark.slow
 def test_interval_gradients_and_moments():
     x, coeffs, interval, dy = arguments((70, 130), (1, 130), rows=3)
     options = {"outside": "clamp", "with_interval": True}

@@ -101,6 +101,7 @@ def test_the_new_network_trains_and_has_all_parameters(x):
     assert not jnp.array_equal(new.anywhere.coeffs[...], before)
 
 
+@pytest.mark.slow
 def test_calls_in_code_are_named_with_what_to_write(x):
     _, report = jb.convert(Net(nnx.Rngs(0)), x)
     (inline,) = report.inline
@@ -153,6 +154,7 @@ class LinenBlock(nn.Module):
         return nn.relu(self.act(nn.Dense(self.width)(x)))
 
 
+@pytest.mark.slow
 def test_linen(x):
     module = nn.Sequential([LinenBlock(5), nn.silu, nn.Dense(2), jnp.tanh])
     variables = module.init(jax.random.key(1), x)

@@ -79,6 +79,7 @@ def test_ramp_goes_from_zero_to_one():
     np.testing.assert_allclose(jb.bernstein(x, coeffs), [[0, 0.5, 1]], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_from_function_is_close_to_the_function():
     x = jnp.linspace(-3.0, 3.0, 200)
     for f, tolerance in [(jax.nn.gelu, 2e-2), (jnp.sin, 1e-4), (jax.nn.silu, 5e-3)]:

@@ -64,6 +64,7 @@ def test_the_default_layer_starts_like_gelu(depth, width, x):
     assert 0.5 < gradient < 2
 
 
+@pytest.mark.slow
 def test_a_network_that_learns_is_fine(x):
     found = jb.inspect(deep(5, 64, default), x)
     assert found.fine, str(found)
@@ -72,6 +73,7 @@ def test_a_network_that_learns_is_fine(x):
     ]
 
 
+@pytest.mark.slow
 def test_a_signal_that_dies_is_seen_where_it_dies(x):
     found = jb.inspect(
         deep(4, 256, lambda w, rngs: jb.BernsteinAct(w, **PAPER, rngs=rngs)), x
@@ -114,6 +116,7 @@ def test_a_signal_that_shrinks_faster_than_with_gelu_dies(x):
     assert all(v.startswith("dead since") for v in verdicts[first + 1 :])
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_definition(x):
     act = jb.BernsteinAct(8, lower=-1.0, upper=3.0, init="tanh", rngs=nnx.Rngs(0))
     (layer,) = jb.inspect(act, x).layers
@@ -152,6 +155,7 @@ def test_a_network_of_the_paper_and_its_saturation(x):
     np.testing.assert_allclose([u.outside for u in found.layers], want, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_inspected(x):
     with pytest.raises(ValueError, match="no Bernstein activation"):
         jb.inspect(deep(2, 4, gelu), x)

@@ -39,6 +39,7 @@ def inputs() -> jax.Array:
     return jnp.asarray(rng.normal(size=(20, FEATURES)) * 1.5 + 0.3, jnp.float32)
 
 
+@pytest.mark.slow
 @each_options
 def test_nnx_equals_linen(options):
     act = jb.BernsteinAct(FEATURES, DEGREE, **options, rngs=nnx.Rngs(0))
@@ -92,6 +93,7 @@ def test_coefficients_have_the_shape_of_the_paper():
     assert jax.tree.map(jnp.shape, state) == {"coeffs": (FEATURES, DEGREE + 1)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("init", ["smooth", "normal", "relu"])
 def test_monotone_is_monotone_after_training(init):
     act = jb.BernsteinAct(2, 7, monotone=True, init=init, rngs=nnx.Rngs(3))
@@ -115,6 +117,7 @@ def test_monotone_keeps_an_increasing_initialiser():
     np.testing.assert_allclose(act(x), x, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_learned_interval_is_trained_and_never_crosses():
     act = jb.BernsteinAct(FEATURES, 3, domain="learned", rngs=nnx.Rngs(0))
     grads = nnx.grad(lambda act: jnp.sum(act(inputs())))(act)
@@ -168,6 +171,7 @@ def test_saturation_costs_nothing_when_unused():
     assert " ge " in str(jax.make_jaxpr(captured)(state, x))
 
 
+@pytest.mark.slow
 @jax.numpy_dtype_promotion("standard")  # optax.adam raises a float to an int power
 def test_under_jit_in_a_network():
     class Net(nnx.Module):

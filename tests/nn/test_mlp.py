@@ -27,6 +27,7 @@ def shared():
     return network(depth=3, width=4, degree=3)
 
 
+@pytest.mark.slow
 def test_training_normalises_by_the_batch_and_updates_the_statistics(shared):
     before = running(shared)
     shared.train()
@@ -46,6 +47,7 @@ def test_evaluation_normalises_by_the_statistics_and_leaves_them(shared):
     np.testing.assert_array_equal(running(shared), before)
 
 
+@pytest.mark.slow
 def test_only_parameters_have_gradients(shared):
     gradients = nnx.grad(lambda model: jnp.sum(model(X)[:, 0]))(shared)
     chex.assert_trees_all_equal_shapes(gradients, nnx.state(shared, nnx.Param))
@@ -78,12 +80,14 @@ def test_empty_batches(shared):
         shared(X[:0])
 
 
+@pytest.mark.slow
 def test_one_row_has_no_variance_of_its_own(shared):
     """Unlike PyTorch, which refuses: the output is that of normalised zeros."""
     shared.train()
     chex.assert_tree_all_finite((shared(X[:1]), running(shared)))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize(
     "of_parameters, of_input", [("float32", "float64"), ("float64", "float32")]
@@ -96,6 +100,7 @@ def test_parameters_and_inputs_of_different_precision(of_parameters, of_input):
         model.eval()
 
 
+@pytest.mark.slow
 def test_saturation_comes_when_asked_for(shared):
     shared.train()
     far = np.concatenate([X, [[40.0, 0.0, -40.0]]]).astype(np.float32)

@@ -50,6 +50,7 @@ def gradient(config, rows=1024):
     return jax.grad(loss), (_network.parameter_shapes(config), x)
 
 
+@pytest.mark.slow
 def test_the_compiler_keeps_nothing_else():
     """It may compute the normalised values ahead and store them, if not kept from it."""
     config, rows = NetworkConfig(FEATURES, 40, 32, degree=9), 1024

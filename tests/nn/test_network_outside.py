@@ -18,6 +18,7 @@ def wide_inputs() -> jax.Array:
     return 4 * jax.random.normal(jax.random.key(0), (32, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lean", [True, False])
 def test_values_are_those_of_the_oracle(lean):
     model = network(outside="linear", degree=4, lean=lean)

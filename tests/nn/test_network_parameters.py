@@ -40,6 +40,7 @@ def elements(config) -> int:
     return sum(a.size for a in jax.tree.leaves(nnx.state(model, nnx.Param)))
 
 
+@pytest.mark.slow
 def test_arrays_have_as_many_numbers_in_all_448_cells():
     grid = list(cells())
     assert len(set(grid)) == 448

@@ -40,6 +40,7 @@ def exact(config, params, x):
     return logits, statistics, gradients
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"degree": 4}, {"activation": "selu"}])
 def test_vmapped_seeds_are_each_what_it_is_alone(options):
     config = NetworkConfig(3, 3, 4, **options)
@@ -51,6 +52,7 @@ def test_vmapped_seeds_are_each_what_it_is_alone(options):
         chex.assert_trees_all_close(got, exact(config, params, x), atol=2e-5)
 
 
+@pytest.mark.slow
 def test_vmapped_modules():
     """Each has its own statistics."""
     models = [network(seed=seed) for seed in range(3)]
@@ -93,6 +95,7 @@ def test_forward_mode_and_second_derivatives():
     chex.assert_trees_all_close(second, difference, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "dtype, lean",
     [(jnp.bfloat16, True), (jnp.bfloat16, False), (jnp.float16, True)],
@@ -117,6 +120,7 @@ def test_narrow_computation(dtype, lean):
         np.testing.assert_allclose(np.float64(a), b, atol=10 * eps * largest)
 
 
+@pytest.mark.slow
 def test_a_training_step_is_traced_once():
     model = network(depth=4)
     optimizer = nnx.Optimizer(model, optax.sgd(1e-3), wrt=nnx.Param)

@@ -57,6 +57,7 @@ def config(**options):
     return NetworkConfig(FEATURES, DEPTH, WIDTH, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @each_activation
 def test_residual_in_training(activation):
@@ -69,6 +70,7 @@ def test_plain_in_training(activation):
     compare(config(**ACTIVATIONS[activation], residual=False))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("activation", ["gelu", "bernstein 9"])
 def test_standard_form(activation):
@@ -115,6 +117,7 @@ def test_gradients_in_evaluation(options):
     compare(config(**options), evaluation=True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize(
     "options",
@@ -127,11 +130,13 @@ def test_remat(options):
     compare(config(**options, remat=True))
 
 
+@pytest.mark.slow
 def test_float32():
     """Errors of each layer pass through the next: some tens of eps after four."""
     compare(config(degree=9), 200 * np.finfo(np.float32).eps, dtype=np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize(
     "depth, width, options",

@@ -103,6 +103,7 @@ def test_each_neuron_has_its_own_interval():
         np.testing.assert_allclose(act.coeffs[k], alone.coeffs[0], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_start_can_be_made_under_every_transform():
     def make(seed=0):
         return jb.BernsteinAct(3, init=jax.nn.gelu, rngs=nnx.Rngs(seed))
@@ -134,6 +135,7 @@ def test_a_function_that_cannot_be_started_as(f, message):
         jb.BernsteinAct(1, init=f, rngs=nnx.Rngs(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [4, 1024])
 @pytest.mark.parametrize("outside", ["clamp", "linear"])
 @pytest.mark.parametrize("name", ["smooth", "normal", "xavier"])

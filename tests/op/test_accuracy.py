@@ -80,6 +80,7 @@ def check(x, coeffs, dy, implementation, **interval):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("kind", ["normal", "one", "wild"])
 @pytest.mark.parametrize("degree", [0, 1, 2, 3, 5, 9, 15, 25, 40, 60])
@@ -109,6 +110,7 @@ def any_finite_input(draw):
     return x, np.float32(cs).reshape(2, degree + 1)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200, derandomize=True)
 @given(any_finite_input())
 def test_any_finite_input(arrays):
@@ -124,6 +126,7 @@ def test_any_finite_input_interpreted(implementation, arrays):
     check(x, coeffs, np.ones_like(x), implementation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("degree", [1, 9, 25])
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
@@ -151,6 +154,7 @@ def test_narrow_types_are_rounded_once(dtype, degree, implementation):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("degree", [3, 25, 60])
 def test_float64_is_computed_in_float64(degree):

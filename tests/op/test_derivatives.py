@@ -97,6 +97,7 @@ def test_orders_one_to_three(degree, shared, moving):
     np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow
 @each_implementation
 @pytest.mark.parametrize("degree", [1, 3, 9])
 def test_first_order_matches_autodiff_of_the_definition(degree, implementation):
@@ -142,6 +143,7 @@ def test_hessian_and_every_nesting_agree(implementation):
         chex.assert_trees_all_close(got, want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @each_implementation
 def test_jvp_linearize_and_vjp_agree(implementation):
     x, coeffs = arguments(5)
@@ -185,6 +187,7 @@ def test_gradient_at_and_beyond_the_ends(implementation):
     np.testing.assert_allclose(in_coeffs, [3, 0, 0, 3], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_second_derivatives_at_and_beyond_the_ends():
     """Outside only ``c_0`` or ``c_n`` is left: linear, so every one is zero."""
     coeffs, ends = jnp.array([1.0, 4.0, -2.0, 5.0]), (jnp.float32(-3), jnp.float32(3))

@@ -90,6 +90,7 @@ def test_same_as_separate_operations_in_float64(degree, shared):
     compare(got, expected(degree, (40,), shared, 0.0), dy, 1e-13)
 
 
+@pytest.mark.slow
 @each_implementation
 @pytest.mark.parametrize("degree, rows", [(1, (7,)), (9, (3, 4)), (15, (40,))])
 def test_float32(implementation, degree, rows):
@@ -101,6 +102,7 @@ def test_float32(implementation, degree, rows):
     compare(got, want, dy, 4 * (degree + 2) * np.finfo(np.float32).eps)
 
 
+@pytest.mark.slow
 @each_implementation
 def test_half_precision_inputs(implementation):
     """Statistics stay in float32: with a mean of 50 their bfloat16 would be useless."""
@@ -116,6 +118,7 @@ def test_half_precision_inputs(implementation):
     compare(got, in_float64(args, dy), dy, 0.005)
 
 
+@pytest.mark.slow
 @each_implementation
 def test_vmapped_seeds(implementation):
     offsets = (0.0, 0.0, 3.0)
@@ -134,6 +137,7 @@ def test_vmapped_seeds(implementation):
         compare([a[i] for a in got], want, dy, 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("modes", [("fwd",), ("rev",)])
 def test_every_order(modes):
@@ -194,6 +198,7 @@ def test_statistics_far_from_zero(statistics, offset):
     np.testing.assert_allclose(var, exact.var(axis=0), rtol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_derivative_of_the_statistics():
     z = jnp.asarray(np.random.default_rng(0).normal(size=(2, 3, WIDTH)))

@@ -60,6 +60,7 @@ def test_every_argument_moves(outside, jitted):
         np.testing.assert_allclose(mine, want, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_a_whole_layer_moves():
     arguments, terms = cases((9, 3), (3, 5), (3,), (3,), (9, 3), order=3)
@@ -90,6 +91,7 @@ def test_every_implementation_through_a_network(implementation):
         np.testing.assert_allclose(mine, want, atol=1e-4 * np.abs(want).max())
 
 
+@pytest.mark.slow
 def test_narrow_inputs_stay_narrow():
     x = jnp.linspace(-2, 2, 6).astype(jnp.bfloat16)
     y, terms = jet(lambda x: jb.bernstein(x, jnp.arange(4.0)), (x,), ([x, x],))

@@ -146,6 +146,7 @@ def found(implementation, name, outside):
     return quickly(functools.partial(TABLE[name], f))(*arguments())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLE)
 @pytest.mark.parametrize("outside", ["clamp", "linear"])
 def test_transform_by_xla(name, outside):
@@ -167,6 +168,7 @@ def test_transform_with_straight_tails(implementation, name):
     chex.assert_trees_all_close(got, expected(name, "linear"), **CLOSE)
 
 
+@pytest.mark.slow
 def test_exported_with_derivatives():
     """Second derivatives, without ``vmap``: JAX has no rule to batch an exported call."""
     x, coeffs = arguments()

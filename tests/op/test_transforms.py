@@ -37,6 +37,7 @@ def value_and_gradients(x, coeffs, implementation, **interval):
 compiled = quickly(value_and_gradients, static_argnames="implementation")
 
 
+@pytest.mark.slow
 @each_implementation
 def test_jit_gives_the_same_numbers(implementation):
     run = functools.partial(value_and_gradients, implementation=implementation)
@@ -135,6 +136,7 @@ def test_odd_sizes_of_the_coefficient_gradient(rows, width):
     np.testing.assert_allclose(dc, want, atol=rows**0.5 * 2e-5)
 
 
+@pytest.mark.slow
 @each_implementation
 def test_scan_and_remat(implementation):
     x, coeffs = arguments()

@@ -71,6 +71,7 @@ def test_layers_are_found_by_name_with_their_own_intervals(net):
     assert all(layer.inputs is None for layer in found)
 
 
+@pytest.mark.slow
 def test_inputs_are_what_reaches_each_layer(net, points):
     found = _inside.layers(net, points)
     twin = nnx.clone(net)
@@ -84,6 +85,7 @@ def test_inputs_are_what_reaches_each_layer(net, points):
     np.testing.assert_allclose(found[2].inputs, both, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_inputs_of_an_mlp_are_those_whose_saturation_it_reports(mlp, points):
     found = _inside.layers(mlp, points)
     assert [layer.name for layer in found] == ["layer 0", "layer 1", "layer 2"]
@@ -96,6 +98,7 @@ def test_inputs_of_an_mlp_are_those_whose_saturation_it_reports(mlp, points):
     np.testing.assert_allclose(outside, reported, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_network_is_left_as_it_was(net, mlp, points):
     for model in (net, mlp):
         before = jax.tree.map(np.array, nnx.state(model))
@@ -189,6 +192,7 @@ def test_logits_come_in_three_forms(model, points):
     assert right[0] > right[2]  # orange on the right
 
 
+@pytest.mark.slow
 def test_boundaries_of_three_classes_and_of_networks(mlp, points):
     logits = lambda x: jnp.stack([x[:, 0], x[:, 1], -x[:, 0]], axis=1)  # noqa: E731
     labels = np.argmax(logits(points), axis=1)

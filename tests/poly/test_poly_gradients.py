@@ -112,6 +112,7 @@ def test_basis_gradients(dtype):
     check_derivatives(basis, draw_coeffs(6, scale=0.3), -1.0, 2.0)
 
 
+@pytest.mark.slow
 @wide
 def test_restrict_gradients_in_every_order_of_the_ends(dtype):
     # One batch, so that all orders share their programs.

@@ -23,6 +23,7 @@ def doctor(capsys) -> tuple[int, str]:
     return status, capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_all_is_well(capsys):
     """As it is, with everything compiled."""
     status, out = doctor(capsys)

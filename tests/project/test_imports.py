@@ -103,6 +103,8 @@ def imports() -> dict[str, list[Import]]:
 
 def imports_in(tree: ast.AST, inside: bool) -> Iterator[Import]:
     for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node = ast.Module(node.orelse, [])  # the rest is never run
         if isinstance(node, ast.Import):
             yield from (Import(alias.name, inside) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -238,6 +240,7 @@ def private(module: str, whole: str) -> Iterator[str]:
             yield whole
 
 
+@pytest.mark.slow
 def test_no_package_uses_the_private_parts_of_another():
     for module, path in modules().items():
         found = sorted(set(privates_in(module, ast.parse(path.read_text()))))
@@ -292,6 +295,7 @@ def test_no_module_imports_itself_by_way_of_others(lazily):
         ("def f():\n    from ray import init", [("ray", True)]),
         ("if True:\n    import rich", [("rich", False)]),
         ("class A:\n    f = lambda s: optional('pyarrow.csv')", [("pyarrow.csv", True)]),
+        ("if TYPE_CHECKING:\n    import rich\nelse:\n    import ray", [("ray", False)]),
         ("x = importlib.import_module(f'matplotlib.{y}')", [("matplotlib", False)]),
         ("from jaxbern.nn import _mlp, x", [("jaxbern.nn._mlp", False), ("jaxbern.nn", False)]),
     ],

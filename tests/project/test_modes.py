@@ -121,6 +121,7 @@ def test_same_numbers_in_every_mode(part, mode):
     chex.assert_trees_all_close(got, want, rtol=2e-4, atol=2e-5)
 
 
+@pytest.mark.slow
 def test_nothing_moves_between_host_and_device_by_itself():
     """Arguments put there before, results fetched after; constants are JAX's affair."""
     put = functools.partial(jax.device_put, device=jax.devices()[0])

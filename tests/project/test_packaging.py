@@ -18,6 +18,7 @@ def run(code: str, **options) -> subprocess.CompletedProcess:
     )
 
 
+@pytest.mark.slow
 def test_import_needs_only_the_core_dependencies():
     """Nothing of the test, plotting or GPU extras; no warning; nothing compiled."""
     code = (

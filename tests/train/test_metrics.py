@@ -136,6 +136,7 @@ rows = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=100, derandomize=True)
 @given(
     st.sampled_from([1, 8]).flatmap(
@@ -165,6 +166,7 @@ def test_dtypes_of_labels_and_weights(dtype):
     )
 
 
+@pytest.mark.slow
 def test_double_precision(x64):
     rng = np.random.default_rng(3)
     labels = rng.random(5000) < 0.3
@@ -178,6 +180,7 @@ def test_double_precision(x64):
         np.testing.assert_allclose(area, expected, rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_vmap_and_jit_change_nothing():
     rng = np.random.default_rng(4)
     labels = jnp.asarray(rng.random(ROWS) < 0.4)

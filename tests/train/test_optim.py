@@ -50,6 +50,7 @@ def run(cases):
     return np.moveaxis(np.asarray(rates), 0, 2), np.array(last)
 
 
+@pytest.mark.slow
 def test_pytorchs_rule_to_the_last_bit(x64):
     cases = PYTORCH["cases"]
     rates, last = run(cases)
@@ -131,6 +132,7 @@ def test_seeds_and_rates_by_vmap():
     )
 
 
+@pytest.mark.slow
 def test_stacked_states_need_no_vmap():
     plateau = jb.optim.reduce_on_plateau(0.5, patience=0, factor=0.5, cooldown=1)
     state = jax.vmap(lambda _: plateau.init(None))(jnp.arange(3))

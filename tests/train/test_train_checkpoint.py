@@ -62,6 +62,7 @@ def kept(directory) -> list[int]:
     return sorted(int(path.name) for path in (directory / "checkpoints").iterdir())
 
 
+@pytest.mark.slow
 def test_more_epochs_are_as_if_never_interrupted(begun, whole):
     assert kept(begun) == [3, 4]
     result = fit(begun, resume=True)
@@ -71,6 +72,7 @@ def test_more_epochs_are_as_if_never_interrupted(begun, whole):
     assert_same_bits(again, whole)
 
 
+@pytest.mark.slow
 def test_files_of_a_training(begun, whole):
     lines = (begun / "history.jsonl").read_text().splitlines()
     assert len(lines) == 4 * 3
@@ -113,6 +115,7 @@ def test_killed_at_any_time_it_goes_on_to_the_same_bits(tmp_path, whole):
     assert_same_bits(fit(run, resume=True), whole)
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path, whole, capsys):
     with pytest.raises(KeyboardInterrupt, match=r"2 epochs are saved; .*resume=True"):
         fit(tmp_path, callbacks=[Interrupt(1)], checkpoint_seconds=1e9)
@@ -168,6 +171,7 @@ def test_damage_is_noticed_and_the_checkpoint_before_is_taken(begun, whole):
     assert_same_bits(result, whole)
 
 
+@pytest.mark.slow
 def test_bits_that_changed_on_the_disk_are_noticed(begun, whole, monkeypatch):
     """Orbax reads some of them without a word."""
     read = Checkpoints._read
@@ -184,6 +188,7 @@ def test_bits_that_changed_on_the_disk_are_noticed(begun, whole, monkeypatch):
     assert_same_bits(result, whole)
 
 
+@pytest.mark.slow
 def test_a_digit_of_the_history_that_changed_is_noticed(begun, whole):
     about = begun / "checkpoints" / "4" / "about" / "metadata"
     text = about.read_text()

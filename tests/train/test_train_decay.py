@@ -50,6 +50,7 @@ def test_it_is_that_of_all_parameters_unless_told():
         np.testing.assert_allclose(none, same, atol=4 * EPS)
 
 
+@pytest.mark.slow
 def test_another_decay_compiles_nothing():
     programs = _engine.start, _epoch.run
     after(0.0)

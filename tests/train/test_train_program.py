@@ -38,6 +38,7 @@ def calls(directory) -> int:
     return names["CommonPjRtLoadedExecutable::ExecuteHelperOnSingleDevice"]
 
 
+@pytest.mark.slow
 def test_another_cell_compiles_nothing_and_calls_once_per_epoch(result, tmp_path):
     """Other seeds, data, learning rate and decay are arguments of the same program."""
     cell = changed(seeds=(5, 6, 7), learning_rate=0.01, weight_decay=0.0, epochs=5)

@@ -37,6 +37,7 @@ def oracle(config, place):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(3))
 def test_history_is_that_of_the_oracle(place):
     seed = IMPATIENT.seeds[place]
@@ -75,6 +76,7 @@ def test_the_oracle_saw_cuts_and_stops():
     assert result.best_epoch[1] == result.stops[1].epoch - 2
 
 
+@pytest.mark.slow
 def test_a_seed_beside_others_is_as_it_is_alone():
     """To rounding: one seed and three are summed in another order."""
     alone, beside = fit(changed(seeds=(3,)), DATA), fit(IMPATIENT, DATA)

@@ -34,6 +34,7 @@ def test_every_seed_has_the_rates_of_the_formula():
         np.testing.assert_allclose(columns["learning_rate"], rates(config), rtol=2e-6)
 
 
+@pytest.mark.slow
 def test_a_resumed_training_keeps_its_rates(tmp_path):
     config = COSINE
 

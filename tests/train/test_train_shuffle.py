@@ -29,6 +29,7 @@ def test_every_row_occurs_once(rows):
     np.testing.assert_array_equal(np.sort(found), np.arange(rows))
 
 
+@pytest.mark.slow
 def test_every_order_of_few_rows_is_as_frequent():
     found = orders(4, 24_000)
     _, counts = np.unique(found @ [64, 16, 4, 1], return_counts=True)
@@ -36,6 +37,7 @@ def test_every_order_of_few_rows_is_as_frequent():
     assert excess(counts, 1000, 23) < 4
 
 
+@pytest.mark.slow
 def test_rows_and_pairs_of_rows_fall_anywhere():
     rows, count = 30, 20_000
     found = orders(rows, count)
