@@ -4,8 +4,6 @@ import contextlib
 import os
 import sys
 
-from jaxbern import _stopped
-
 USAGE = """usage: python -m jaxbern doctor
 
   doctor  versions, devices, which implementation runs and why, whether the kernels
@@ -23,7 +21,9 @@ def main(argv: list[str] | None = None) -> int:
     if argv != ["doctor"]:
         print(f"no such command: {' '.join(argv)}\n\n{USAGE}", file=sys.stderr)
         return 2
-    from jaxbern import doctor
+    from jaxbern import _stopped, doctor
+
+    _stopped.restore()
 
     try:
         status = doctor.run()
@@ -39,5 +39,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    _stopped.restore()
     sys.exit(main())
