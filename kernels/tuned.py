@@ -12,6 +12,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
+from jaxbern.kernels.cache_folder import cache_folder
 from jaxbern.kernels.launch import Launch
 
 Sizes = tuple[int, int, int]  # groups, rows, columns
@@ -19,11 +20,7 @@ Sizes = tuple[int, int, int]  # groups, rows, columns
 
 def path() -> Path:
     """Where the tuned configurations are."""
-    folder = os.environ.get("JAXBERN_CACHE")
-    if folder is None:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        folder = Path(base) / "jaxbern"
-    return Path(folder) / "launch.json"
+    return cache_folder() / "launch.json"
 
 
 def lookup(kernel: str, device: str, sizes: Sizes, degree: int) -> Launch | None:

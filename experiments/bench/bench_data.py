@@ -33,7 +33,7 @@ DISTINCT = 50_000  # rows made; the file repeats them
 LOADTXT_ROWS = 20_000
 CACHE = "JAXBERN_CACHE"  # the variable that names the folder of converted rows
 # Imported before the clock starts.
-MODULES = ("pyarrow.csv", "isal.igzip", "platformdirs")
+MODULES = ("pyarrow.csv", "isal.igzip")
 PANDAS_MODULES = ("pandas", "pyarrow.csv")
 
 

@@ -11,7 +11,9 @@ def progress(total: int, *, lines: bool = False) -> Iterator[Callable[[str], Non
 
     With ``lines`` every step prints a line where there is no terminal.
     """
-    if not sys.stderr.isatty():
+    from jaxbern.io import bar_wanted, new_bar  # imports JAX, which help needs not
+
+    if not bar_wanted():
         done = 0
 
         def tell(what: str) -> None:
@@ -22,17 +24,7 @@ def progress(total: int, *, lines: bool = False) -> Iterator[Callable[[str], Non
 
         yield tell
         return
-    from rich import progress as rich
-    from rich.console import Console
-
-    columns = (
-        rich.TextColumn("{task.description}"),
-        rich.BarColumn(),
-        rich.MofNCompleteColumn(),
-        rich.TimeElapsedColumn(),
-        rich.TimeRemainingColumn(),
-    )
-    console = Console(stderr=True)
-    with rich.Progress(*columns, console=console, transient=True) as bar:
+    columns = "MofNCompleteColumn", "TimeElapsedColumn", "TimeRemainingColumn"
+    with new_bar(*columns) as bar:
         task = bar.add_task("compiling", total=total)
         yield lambda what: bar.update(task, description=what, advance=1)

@@ -1,6 +1,5 @@
 """How far a sweep is: bars on a terminal, else a line for every cell."""
 
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -8,6 +7,7 @@ from typing import Any
 
 from experiments.sweep.cell_training import Outcome
 from experiments.sweep.grid import Cell
+from jaxbern.io import new_bar
 
 _WORDS = {"nonfinite": "NOT FINITE", "failed": "FAILED"}
 
@@ -111,17 +111,7 @@ class _Bars:
     """Bars on stderr, drawn by rich and removed when the sweep ends."""
 
     def __init__(self, cells: int):
-        from rich import progress
-        from rich.console import Console
-
-        self._bar: Any = progress.Progress(
-            progress.TextColumn("{task.description}"),
-            progress.BarColumn(),
-            progress.MofNCompleteColumn(),
-            progress.TextColumn("{task.fields[note]}"),
-            console=Console(stderr=True),
-            transient=True,
-        )
+        self._bar: Any = new_bar("MofNCompleteColumn", "{task.fields[note]}")
         self._total = self._bar.add_task("cells", total=cells, note="")
         self._running: dict[str, Any] = {}
 
@@ -148,11 +138,6 @@ class _Bars:
     def ended(self, name: str) -> None:
         if name in self._running:
             self._bar.remove_task(self._running.pop(name))
-
-
-def wanted(live: bool | None) -> bool:
-    """Return the explicit choice, else whether stderr is a terminal."""
-    return sys.stderr.isatty() if live is None else live
 
 
 def duration(seconds: float) -> str:

@@ -19,7 +19,8 @@ from experiments.sweep.cell_training import Job, Outcome, disk_full, outcome
 from experiments.sweep.grid import Cell
 from experiments.sweep.grid_filter import Filter
 from experiments.sweep.presets import PRESETS
-from experiments.sweep.sweep_progress import Progress, wanted
+from experiments.sweep.sweep_progress import Progress
+from jaxbern.io import bar_wanted
 
 DEFAULT_STORE = Path("results", "sweep")
 Executor = Literal["local", "ray"]
@@ -169,7 +170,7 @@ def run(
         if cell not in done
     ]
     programs = root / cell_store.COMPILED if keep_compiled else None
-    with _progress(sweep, loaded, wanted(live)) as progress:
+    with _progress(sweep, loaded, bar_wanted(live)) as progress:
         progress.found(found)
         for each in reading.damaged:
             progress.say(f"{each.name} is damaged: {each.reason}; it is trained again")

@@ -4,18 +4,16 @@ import contextlib
 import errno
 import hashlib
 import json
-import os
 import shutil
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from jaxbern import io
 from jaxbern.data._errors import DiskError
-from jaxbern.data._optional import optional
+from jaxbern.io import CACHE_VARIABLE as CACHE_VARIABLE
 from jaxbern.io import replacing
-
-CACHE_VARIABLE = "JAXBERN_CACHE"
 
 TICK = 100_000_000  # nanoseconds
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -31,10 +29,8 @@ _CLOSED = (
 
 
 def cache_folder() -> Path:
-    """Downloads and converted copies: ``$JAXBERN_CACHE`` or the user's cache."""
-    if folder := os.environ.get(CACHE_VARIABLE):
-        return Path(folder).expanduser() / "data"
-    return optional("platformdirs").user_cache_path("jaxbern", False) / "data"
+    """Downloads and converted copies, in the folder of everything that is cached."""
+    return io.cache_folder() / "data"
 
 
 @contextlib.contextmanager

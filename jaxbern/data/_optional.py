@@ -1,10 +1,11 @@
-"""Packages that come with the extra ``experiments``, and the one bar of progress."""
+"""Packages that come with the extra ``experiments``, and progress in bytes."""
 
 import contextlib
 import importlib
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from jaxbern.io import bar_wanted, new_bar
 
 
 def optional(module: str) -> Any:
@@ -22,20 +23,10 @@ def optional(module: str) -> Any:
 @contextlib.contextmanager
 def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """A function to call with the bytes done so far; silent if nobody is watching."""
-    if not sys.stderr.isatty():
+    if not bar_wanted():
         yield lambda done: None
         return
-    from rich import progress as rich
-    from rich.console import Console
-
-    columns = (
-        rich.TextColumn("{task.description}"),
-        rich.BarColumn(),
-        rich.DownloadColumn(),
-        rich.TransferSpeedColumn(),
-        rich.TimeRemainingColumn(),
-    )
-    console = Console(stderr=True)
-    with rich.Progress(*columns, console=console, transient=True) as bar:
+    columns = "DownloadColumn", "TransferSpeedColumn", "TimeRemainingColumn"
+    with new_bar(*columns) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done: bar.update(task, completed=done)

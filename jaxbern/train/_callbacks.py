@@ -4,12 +4,11 @@ import importlib
 import json
 import math
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbern.io import write_text
+from jaxbern.io import new_bar, write_text
 from jaxbern.train._config import TrainConfig
 from jaxbern.train._result import MEASURED, Record, Result
 
@@ -116,21 +115,12 @@ class ProgressBar(Callback):
 
     def start(self, config: TrainConfig, past: Sequence[Record]) -> None:
         """Show the bar."""
-        from rich import progress
-        from rich.console import Console
-
         network = config.network
         kind = network.activation + (
             f" n={network.degree}" if network.activation == "bernstein" else ""
         )
-        self._bar = progress.Progress(
-            progress.TextColumn("{task.description}"),
-            progress.BarColumn(),
-            progress.MofNCompleteColumn(),
-            progress.TimeRemainingColumn(),
-            progress.TextColumn("{task.fields[numbers]}"),
-            console=Console(stderr=True),
-            transient=True,
+        self._bar = new_bar(
+            "MofNCompleteColumn", "TimeRemainingColumn", "{task.fields[numbers]}"
         )
         self._bar.start()
         done = 1 + max((record["epoch"] for record in past), default=-1)
@@ -152,11 +142,6 @@ class ProgressBar(Callback):
     def close(self) -> None:
         """Remove the bar."""
         self._bar.stop()
-
-
-def bar_wanted(progress: bool | None) -> bool:
-    """Return the explicit choice, else whether stderr is a terminal."""
-    return sys.stderr.isatty() if progress is None else progress
 
 
 def _line(record: Record) -> str:

@@ -10,8 +10,9 @@ import jax
 import numpy as np
 
 from jaxbern.data import Dataset
+from jaxbern.io import bar_wanted
 from jaxbern.train import _result
-from jaxbern.train._callbacks import Callback, ProgressBar, bar_wanted
+from jaxbern.train._callbacks import Callback, ProgressBar
 from jaxbern.train._config import TrainConfig, checked_split
 from jaxbern.train._directory import Directory, Nowhere
 from jaxbern.train._engine import engine as choose_engine

@@ -40,17 +40,17 @@ PARTS = {
     "optim": Part("jaxbern.optim jaxbern.metrics jaxbern._plateau", "", "jax numpy optax"),
     "data": Part(
         "jaxbern.data jaxbern.data.*", "core", "jax numpy",
-        "isal platformdirs pyarrow rich",
+        "isal pyarrow",
     ),
     "certify": Part("jaxbern.certify jaxbern.certify.*", "core", "jax numpy flax"),
     "plot": Part("jaxbern.plot jaxbern.plot.*", "core", "jax numpy flax", "matplotlib"),
     "train": Part(
         "jaxbern.train jaxbern.train.*", "core data optim", "jax numpy flax optax",
-        "orbax rich tensorboardX wandb",
+        "orbax tensorboardX wandb",
     ),
     "doctor": Part("jaxbern.__main__ jaxbern.doctor jaxbern.doctor.*", "core", "jax numpy"),
     # The operator, the layers, the network: all that `import jaxbern` loads.
-    "core": Part("jaxbern jaxbern.*", "kernels", "jax numpy flax", "orbax"),
+    "core": Part("jaxbern jaxbern.*", "kernels", "jax numpy flax", "orbax rich"),
     # Measures other packages than ours, whichever these are.
     "comparison": Part(
         "experiments.comparison experiments.comparison.*",

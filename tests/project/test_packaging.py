@@ -24,7 +24,7 @@ def test_import_needs_only_the_core_dependencies():
     code = (
         "import sys, warnings; warnings.simplefilter('error'); import jaxbern.data; "
         "print([m for m in ('chex', 'triton', 'jax_triton', 'matplotlib', 'equinox', "
-        "'jax.experimental.pallas', 'ray', 'polars', 'pyarrow', 'isal', 'platformdirs', "
+        "'jax.experimental.pallas', 'ray', 'polars', 'pyarrow', 'isal', "
         "'jaxbern.data.collider') if m in sys.modules])"
     )
     result = run(code)
