@@ -32,7 +32,7 @@ class Setting:
 
 
 QUICK = Setting(True, (2e-3, 6e-3, 2e-2), 1, 3, 4.0)
-FULL = Setting(False, (1e-3, 2.5e-3, 6e-3, 1.5e-2, 4e-2, 1e-1), 2, 6, 4.0)
+FULL = Setting(False, (2e-3, 5e-3, 1.2e-2, 3e-2, 8e-2, 2e-1), 4, 6, 4.0)
 
 
 @dataclass(frozen=True)
