@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jaxbern as jb
+from jaxbern.io import bar_wanted
 from jaxbern.train import _callbacks
 from tests.train.train_cases import IMPATIENT, changed, events
 
@@ -139,7 +140,7 @@ def test_bar_shows_epoch_and_numbers_of_each_seed(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("COLUMNS", "200")
-    assert _callbacks.bar_wanted(None)
+    assert bar_wanted()
     bar = _callbacks.ProgressBar()
     bar.start(SHORT, [])
     for records in EPOCHS:
@@ -152,7 +153,7 @@ def test_bar_shows_epoch_and_numbers_of_each_seed(monkeypatch):
 
 
 def test_nothing_is_shown_where_nobody_watches(capfd):
-    assert not _callbacks.bar_wanted(None)
+    assert not bar_wanted()
     jax.devices()  # JAX itself may say something when it starts
     capfd.readouterr()
     jb.train.fit(SHORT, DATA)
