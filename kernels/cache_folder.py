@@ -3,11 +3,11 @@
 import os
 from pathlib import Path
 
-VARIABLE = "JAXBERN_CACHE"
+CACHE_VARIABLE = "JAXBERN_CACHE"
 
 
 def cache_folder() -> Path:
     """``$JAXBERN_CACHE``, or ``jaxbern`` in the user's cache directory."""
-    if folder := os.environ.get(VARIABLE):
+    if folder := os.environ.get(CACHE_VARIABLE):
         return Path(folder).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxbern"

@@ -28,10 +28,10 @@ import numpy as np
 import jaxbern as jb
 from experiments.core.timing import best_in_turns
 from experiments.data import uci_text
+from jaxbern.io import CACHE_VARIABLE
 
 DISTINCT = 50_000  # rows made; the file repeats them
 LOADTXT_ROWS = 20_000
-CACHE = "JAXBERN_CACHE"  # the variable that names the folder of converted rows
 # Imported before the clock starts.
 MODULES = ("pyarrow.csv", "isal.igzip")
 PANDAS_MODULES = ("pandas", "pyarrow.csv")
@@ -40,7 +40,7 @@ PANDAS_MODULES = ("pandas", "pyarrow.csv")
 def convert(path: str) -> None:
     """To float32 arrays in a new cache, mapped into memory."""
     with tempfile.TemporaryDirectory() as cache:
-        os.environ[CACHE] = cache
+        os.environ[CACHE_VARIABLE] = cache
         jb.data.load(path)
 
 
@@ -166,7 +166,7 @@ def tables(folder: Path, rows: int, repeats: int) -> None:
         print(f"numpy.loadtxt is extrapolated from {part:.1%} of the rows")
     for path in (packed, plain):
         table(path, measure_all(path, repeats, part), megabytes)
-    os.environ[CACHE] = str(folder / "cache")
+    os.environ[CACHE_VARIABLE] = str(folder / "cache")
     jb.data.load(packed)
     opened = min(measure("open", packed).seconds for _ in range(repeats))
     print(f"\nopening the converted rows: {opened * 1e3:.1f} ms in a new process")

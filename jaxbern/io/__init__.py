@@ -1,6 +1,6 @@
 """Files: networks written and read back, writing that leaves no half of a file.
 
-And what else users see of work in progress: the folder of the cache, and the bar.
+Also the folder of everything that is cached, and the one progress bar.
 """
 
 from jaxbern.io._atomic_write import flush as flush
@@ -9,16 +9,5 @@ from jaxbern.io._atomic_write import temporary_name as temporary_name
 from jaxbern.io._atomic_write import write_text as write_text
 from jaxbern.io._progress_bar import bar_wanted as bar_wanted
 from jaxbern.io._progress_bar import new_bar as new_bar
-from jaxbern.kernels.cache_folder import VARIABLE as CACHE_VARIABLE
+from jaxbern.kernels.cache_folder import CACHE_VARIABLE as CACHE_VARIABLE
 from jaxbern.kernels.cache_folder import cache_folder as cache_folder
-
-__all__ = [
-    "CACHE_VARIABLE",
-    "bar_wanted",
-    "cache_folder",
-    "flush",
-    "new_bar",
-    "replacing",
-    "temporary_name",
-    "write_text",
-]

@@ -4,7 +4,9 @@ import dataclasses
 import gzip
 import hashlib
 
-from jaxbern.data import _download
+import pytest
+
+from jaxbern.data import _download, _http
 from jaxbern.data._published import SUSY, Download
 from tests.data import data_files
 
@@ -18,6 +20,17 @@ def susy(server, **known):
     """SUSY as that server publishes it."""
     download = Download(server.url, **known)
     return dataclasses.replace(SUSY, downloads=(download,), rows=len(Y))
+
+
+def begun(server):
+    """SUSY, of which a first piece has come before the connection broke."""
+    server.cut = [PIECE]
+    published = susy(server)
+    part = _download.folder() / "SUSY.csv.gz.part"
+    _download.folder().mkdir(parents=True)
+    with pytest.raises(_http.Cut):
+        _download._transfer(published.downloads[0], part)
+    return published
 
 
 def fetched(published) -> bytes:

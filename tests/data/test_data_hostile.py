@@ -13,6 +13,7 @@ from jaxbern.data._published import SUSY, Download
 from tests.data.download_cases import (
     CONTENT,
     PIECE,
+    begun,
     fetched,
     ranges,
     susy,
@@ -86,12 +87,7 @@ def test_headers_that_never_come(server, monkeypatch):
 )
 def test_a_part_of_another_file_is_not_taken(server, header):
     """What had come is not a beginning of it: it is thrown away, and all asked for."""
-    server.cut = [PIECE]
-    published = susy(server)
-    part = _download.folder() / "SUSY.csv.gz.part"
-    _download.folder().mkdir(parents=True)
-    with pytest.raises(_http.Cut):
-        _download._transfer(published.downloads[0], part)
+    published = begun(server)
     server.headers = header
     assert fetched(published) == CONTENT
     assert ranges(server) == [None, f"bytes={PIECE}-", None]
