@@ -76,14 +76,8 @@ def write(
     directory: Path, result: CellResult, models: Mapping[int, jb.MLP] | None = None
 ) -> None:
     """Write all files into an empty directory, and onto the disk."""
-    about = {
-        "format": FORMAT,
-        "cell": dataclasses.asdict(result.cell),
-        "stops": {str(seed): _storable(stop) for seed, stop in result.stops.items()},
-        "about": result.about,
-    }
-    (directory / CELL).write_text(_text(about))
-    (directory / HISTORY).write_text("".join(_lines(result)))
+    for name, text in texts(result).items():
+        (directory / name).write_text(text)
     (directory / SUMMARY).write_text(_text(summary(result)))
     for seed, model in (models or {}).items():
         model.save(directory / f"best-{seed}.npz")
@@ -93,6 +87,17 @@ def write(
     (directory / MANIFEST).write_text(_text(manifest))
     for path in (*files, directory / MANIFEST, directory):
         _to_disk(path)
+
+
+def texts(result: CellResult) -> dict[str, str]:
+    """The files that say everything about a cell but its networks, by name."""
+    about = {
+        "format": FORMAT,
+        "cell": dataclasses.asdict(result.cell),
+        "stops": {str(seed): _storable(stop) for seed, stop in result.stops.items()},
+        "about": result.about,
+    }
+    return {CELL: _text(about), HISTORY: "".join(_lines(result))}
 
 
 def read(directory: Path, *, thorough: bool = False) -> CellResult:
@@ -107,14 +112,14 @@ def read(directory: Path, *, thorough: bool = False) -> CellResult:
     """
     try:
         listed = _manifest(directory)
-        texts = {
+        contents = {
             name: _checked(directory / name, expected)
             for name, expected in listed.items()
             if thorough or not name.endswith(".npz")
         }
-        for name in listed.keys() - texts.keys():
+        for name in listed.keys() - contents.keys():
             _check_size(directory / name, listed[name]["bytes"])
-        result = _parsed(texts)
+        result = parsed({name: contents[name].decode() for name in (CELL, HISTORY)})
     except Damaged:
         raise
     except Exception as problem:  # whatever bytes lead the parsers to
@@ -205,7 +210,12 @@ def _lines(result: CellResult) -> list[str]:
     return lines
 
 
-def _parsed(texts: Mapping[str, bytes]) -> CellResult:
+def parsed(texts: Mapping[str, str]) -> CellResult:
+    """The cell that :func:`texts` wrote.
+
+    Raises:
+      Damaged: it is of another format, or an epoch is missing.
+    """
     content = json.loads(texts[CELL])
     if content["format"] != FORMAT:
         raise Damaged(f"it has format {content['format']}, this version reads {FORMAT}")
@@ -213,7 +223,7 @@ def _parsed(texts: Mapping[str, bytes]) -> CellResult:
     history: dict[int, dict[str, list[float]]] = {
         seed: {name: [] for name in COLUMNS} for seed in stops
     }
-    for line in texts[HISTORY].decode().splitlines():
+    for line in texts[HISTORY].splitlines():
         entry = json.loads(line)
         columns = history[entry["seed"]]
         if entry["epoch"] != len(columns["auc"]):

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jaxbern as jb
-from experiments.sweep import cell_claims, cell_record
+from experiments.sweep import cell_archive, cell_claims, cell_record
 from experiments.sweep.cell_record import CellResult
 from experiments.sweep.grid import Cell
 from jaxbern.io import write_text
@@ -62,16 +62,20 @@ def read(root: Path, *, thorough: bool = False) -> Reading:
     """Look at every cell of a store, changing nothing.
 
     Args:
-      root: the store.
+      root: the store, or an archive of one (:mod:`experiments.sweep.cell_archive`).
       thorough: check every byte of the saved networks too.
 
     Raises:
       FileNotFoundError: there is no store.
+      ValueError: it is a file, and not an archive.
     """
     root = Path(root)
+    if root.is_file():
+        return Reading(cell_archive.read(root), [], [], [], [])
     if not root.is_dir():
-        wrong = f"{root} is a file" if root.exists() else f"there is no store {root}"
-        raise FileNotFoundError(f"{wrong}; python -m experiments sweep makes a store")
+        raise FileNotFoundError(
+            f"there is no store {root}; python -m experiments sweep makes a store"
+        )
     results, damaged = [], []
     for name in _names(root / CELLS):
         try:

@@ -23,7 +23,9 @@ on one store at once; each cell is trained by one of them.
   python -m experiments sweep --preset paper --executor ray --ray-address auto
   python -m experiments report                                 tables and figures of it
 
-  python -m experiments sweep reuse    count what is compiled
+  python -m experiments sweep pack STORE FILE      the results as one small file
+  python -m experiments sweep unpack STORE FILE    a store from it, to go on elsewhere
+  python -m experiments sweep reuse                count what is compiled
 """
 _PRESETS = ("demo", "small", "half", "paper")
 
@@ -38,6 +40,10 @@ def main(argv: list[str]) -> int:
         from experiments.sweep import sweep_reuse
 
         return sweep_reuse.main(argv[1:])
+    if argv[:1] in (["pack"], ["unpack"]):
+        from experiments.sweep import sweep_pack
+
+        return sweep_pack.main(argv)
     options = parser().parse_args(argv)
     return _run(options, argv)
 
