@@ -1,6 +1,6 @@
 """The Bernstein activations of a network, and what goes into each of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,7 @@ class Layer:
 
 Path = tuple[Any, ...]
 Part = BernsteinAct | MLP
+Calls = list[np.ndarray] | None  # the inputs of each call; None if there was none
 
 
 def layers(module: nnx.Module, inputs: Any = None) -> list[Layer]:
@@ -61,11 +62,12 @@ def layers(module: nnx.Module, inputs: Any = None) -> list[Layer]:
     seen = {} if inputs is None else _run(copy, found, inputs)
     made = []
     for path in [*seen, *(path for path in found if path not in seen)]:
-        part = found[path]
-        if isinstance(part, MLP):
-            made += _of_network(path, part, seen.get(path))
-        else:
-            made.append(_of_layer(path, part, seen.get(path)))
+        for place, part, calls in _unstacked(path, found[path], seen.get(path)):
+            rows = None if calls is None else _rows(calls)
+            if isinstance(part, MLP):
+                made += _of_network(place, part, rows)
+            else:
+                made.append(_of_layer(place, part, rows))
     return made
 
 
@@ -92,27 +94,51 @@ def _recorded(kind: type, called: Callable[[], None]) -> type:
     return type(kind.__name__, (kind,), {"__call__": call})
 
 
-def _run(module: nnx.Module, found: dict[Path, Part], inputs: Any) -> dict[Path, Any]:
-    """What each part was called with, over all its calls, rows of neurons or features."""
+def _unstacked(
+    path: Path, part: Part, calls: Calls
+) -> Iterator[tuple[Path, Part, Calls]]:
+    """The part itself, or each of those that ``nnx.vmap`` or ``nnx.scan`` stacks in it."""
+    coeffs = part.coeffs[...]
+    if coeffs.ndim == (3 if isinstance(part, MLP) else 1 if part.config.shared else 2):
+        yield path, part, calls
+        return
+    if calls is not None and any(len(x) != len(coeffs) for x in calls):
+        raise ValueError(
+            f"{_name(path)} stacks {len(coeffs)} layers along the first axis, so it must be "
+            "called by nnx.vmap or nnx.scan over that axis; it saw inputs of shape "
+            f"{list(calls[0].shape)}"
+        )
+    graph, state = nnx.split(part)
+    for k in range(len(coeffs)):
+        one = nnx.merge(graph, jax.tree.map(lambda a, k=k: a[k], state))
+        its = None if calls is None else [x[k] for x in calls]
+        yield from _unstacked((*path, k), one, its)
+
+
+def _rows(calls: Iterable[np.ndarray]) -> np.ndarray:
+    """All inputs of a part as rows of neurons or features."""
+    return np.concatenate([x.reshape(-1, x.shape[-1]) for x in calls])
+
+
+def _run(module: nnx.Module, found: dict[Path, Part], inputs: Any) -> dict[Path, Calls]:
+    """What each part was called with, call by call."""
     order: dict[Path, None] = {}
     for path, part in found.items():
         part.__class__ = _recorded(type(part), lambda path=path: order.setdefault(path))
     arguments = inputs if isinstance(inputs, tuple) else (inputs,)
     _, seen = nnx.capture(module, nnx.Intermediate)(*arguments)
-    rows = {}
+    given: dict[Path, Calls] = {}
     for path in order:
         here: Any = seen
         for key in path:
             here = here.get(key, {})
         if "recorded" in here:
-            calls = here["recorded"].get_value()
-            rows[path] = [np.asarray(x).reshape(-1, x.shape[-1]) for x in calls]
-    return rows
+            given[path] = [np.asarray(x) for x in here["recorded"].get_value()]
+    return given
 
 
-def _of_layer(path: Path, act: BernsteinAct, calls: Any) -> Layer:
+def _of_layer(path: Path, act: BernsteinAct, inputs: np.ndarray | None) -> Layer:
     coeffs = np.asarray(act.coefficients, np.float64)
-    inputs = None if calls is None else np.concatenate(calls)
     if coeffs.ndim == 1:  # shared: shown once for each neuron if their number is known
         width = act.features or (1 if inputs is None else inputs.shape[-1])
         coeffs = np.broadcast_to(coeffs, (width, len(coeffs)))
@@ -124,14 +150,14 @@ def _of_layer(path: Path, act: BernsteinAct, calls: Any) -> Layer:
     return Layer(name, coeffs, lower, upper, act.config.outside, inputs)
 
 
-def _of_network(path: Path, network: MLP, calls: Any) -> list[Layer]:
+def _of_network(path: Path, network: MLP, rows: np.ndarray | None) -> list[Layer]:
     config = network.config
     coeffs = np.asarray(
         config.layer.coefficients(network.params()["coeffs"]), np.float64
     )
     inputs: list[Any] = [None] * config.depth
-    if calls is not None:
-        inputs = _normalised(network, np.concatenate(calls))
+    if rows is not None:
+        inputs = _normalised(network, rows)
     lower, upper = (np.full(config.width, end) for end in (config.lower, config.upper))
     prefix = _name(path)
     return [

@@ -185,3 +185,71 @@ def test_the_picture(x):
     assert [t.get_text() for t in figure.axes[1].get_xticklabels()] == [
         "layers.1", "layers.3", "layers.5",
     ]  # fmt: skip
+
+
+class Block(nnx.Module):
+    """A Linear and an activation."""
+
+    def __init__(self, width, rngs):
+        self.linear = nnx.Linear(width, width, rngs=rngs)
+        self.act = default(width, rngs)
+
+    def __call__(self, x):
+        return self.act(self.linear(x))
+
+
+class Scanned(nnx.Module):
+    """Blocks whose parameters are stacked, run by one scan."""
+
+    def __init__(self, depth, width, rngs):
+        @nnx.split_rngs(splits=depth)
+        @nnx.vmap(in_axes=(0,), out_axes=0)
+        def make(rngs):
+            return Block(width, rngs)
+
+        self.blocks = make(rngs)
+
+    def __call__(self, x):
+        @nnx.scan(in_axes=(0, nnx.Carry), out_axes=nnx.Carry)
+        def run(block, x):
+            return block(x)
+
+        return run(self.blocks, x)
+
+
+def test_scanned_layers_are_inspected_one_by_one(x):
+    scanned = Scanned(3, 8, nnx.Rngs(0))
+    graph, state = nnx.split(scanned.blocks)
+    blocks = [
+        nnx.merge(graph, jax.tree.map(lambda a, k=k: a[k], state)) for k in range(3)
+    ]
+    found = jb.inspect(scanned, x).layers
+    expected = jb.inspect(nnx.Sequential(*blocks), x).layers
+    assert [layer.name for layer in found] == [f"blocks.act.{k}" for k in range(3)]
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(
+            [one.outside, one.spread, one.gain],
+            [other.outside, other.spread, other.gain],
+            rtol=1e-5,
+        )
+
+
+def test_an_ensemble_of_networks_is_inspected(x):
+    @nnx.split_rngs(splits=2)
+    @nnx.vmap(in_axes=(0,), out_axes=0)
+    def make(rngs):
+        return jb.MLP(8, depth=2, width=4, rngs=rngs)
+
+    class Ensemble(nnx.Module):
+        def __init__(self, rngs):
+            self.networks = make(rngs)
+
+        def __call__(self, x):
+            return nnx.vmap(lambda network, x: network(x), in_axes=(0, None))(
+                self.networks, x
+            )
+
+    found = jb.inspect(Ensemble(nnx.Rngs(0)), x).layers
+    names = [f"networks.{k} layer {layer}" for k in range(2) for layer in range(2)]
+    assert [layer.name for layer in found] == names
+    assert all(np.isfinite([each.spread, each.gain]).all() for each in found)
