@@ -17,7 +17,7 @@ paired. Beside equal steps stand equal parameters and equal time.
   python -m experiments dropin             the full study, about an hour and a half of CPU time
 
 Each finished task is kept in the folder of the results: the same command, stopped and
-started again, goes on with the next one.
+started again, continues with the next one.
 """
 
 
@@ -83,7 +83,7 @@ def main(argv: list[str]) -> int:
 
 
 def _several(text: str) -> int:
-    """A number of seeds that has a spread."""
+    """Parse a number of seeds, at least two."""
     number = command_line.positive(text)
     if number < 2:
         raise argparse.ArgumentTypeError(f"must be at least 2, got {text}")

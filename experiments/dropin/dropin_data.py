@@ -1,4 +1,4 @@
-"""Data that need no download, split into rows to learn, to choose by and to judge by."""
+"""Data sets, split into training, validation and test rows."""
 
 import gzip
 import importlib
@@ -17,7 +17,7 @@ CONTEXT = 32
 
 
 class Split(NamedTuple):
-    """Inputs and targets of each part."""
+    """Inputs and targets of the training, validation and test rows."""
 
     train: tuple
     validation: tuple
@@ -25,11 +25,11 @@ class Split(NamedTuple):
 
 
 class Missing(Exception):
-    """A task cannot be run here; the text says why."""
+    """Raised when a task cannot be run here; the text says why."""
 
 
 def split(x: np.ndarray, y: np.ndarray, seed: int = 0) -> Split:
-    """60, 20 and 20 percent, shuffled."""
+    """Shuffle rows and split them into 60, 20 and 20 percent."""
     order = np.random.default_rng(seed).permutation(len(x))
     cuts = np.split(order, [int(0.6 * len(x)), int(0.8 * len(x))])
     train, validation, test = ((_array(x[part]), _array(y[part])) for part in cuts)
@@ -42,7 +42,7 @@ def _array(values: np.ndarray) -> jax.Array:
 
 
 def digits() -> Split:
-    """1,797 images of 8 x 8, in scikit-learn."""
+    """Load 1,797 images of 8 x 8 from scikit-learn."""
     try:
         found = importlib.import_module("sklearn.datasets").load_digits()
     except ImportError as error:
@@ -51,12 +51,12 @@ def digits() -> Split:
 
 
 def collider(rows: int) -> Split:
-    """Simulated HIGGS events."""
+    """Simulate HIGGS events."""
     return _events(jb.data.load("collider:higgs", rows=rows))
 
 
 def published(folder: Path | None, name: str, rows: int) -> Split:
-    """The first events of a published file, such as ``HIGGS.csv.gz``."""
+    """Load the first events of a published file, such as ``HIGGS.csv.gz``."""
     path = None if folder is None else folder / name
     if path is None or not path.is_file():
         raise Missing(f"needs --data, a folder with {name}")
@@ -69,7 +69,7 @@ def _events(data) -> Split:
 
 
 def mnist(folder: Path | None) -> Split:
-    """The 10,000 test images, ``[rows, 28, 28, 1]``, split anew."""
+    """Load the 10,000 test images, ``[rows, 28, 28, 1]``, and split them."""
     names = "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"
     if folder is None or not all((folder / name).is_file() for name in names):
         raise Missing(f"needs --data, a folder with {' and '.join(names)}")
@@ -80,23 +80,23 @@ def mnist(folder: Path | None) -> Split:
 
 
 def function(f, count: int) -> Split:
-    """Points of the square [-1, 1]^2 and the values there, without noise."""
+    """Sample a function in the square [-1, 1]^2, without noise."""
     x = np.random.default_rng(0).uniform(-1, 1, (count, 2))
     return split(x, f(x[:, :1], x[:, 1:]))
 
 
 def waves(a, b):
-    """Smooth, with several bends."""
+    """Compute a smooth function with several bends."""
     return np.sin(4 * a + 1) * np.cos(3 * b) + 0.5 * np.sin(5 * a * b)
 
 
 def edges(a, b):
-    """A ridge and a step, steep but smooth."""
+    """Compute a ridge and a step, steep but smooth."""
     return np.exp(-20 * (a + 0.5 * b) ** 2) + np.tanh(8 * (b - 0.3 * a))
 
 
 def python_sources(characters: int) -> Split:
-    """Windows of the Python library's own sources; targets are the next characters."""
+    """Cut windows from the Python library's sources; targets are the next characters."""
     folder = Path(sysconfig.get_paths()["stdlib"])
     text, files = "", sorted(folder.glob("*.py"))
     for path in files:

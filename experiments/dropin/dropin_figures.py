@@ -16,7 +16,7 @@ FARTHEST = 60.0  # percent; what is farther is drawn at the edge
 
 
 def draw(differences: dict[tuple[str, str], Any], tasks: list[str], path: Path) -> None:
-    """Differences in percent of the rival's score, with 95% intervals."""
+    """Draw differences in percent of the rival's score, with 95% intervals."""
     figure = Figure(figsize=(7.0, 1.2 + 0.55 * len(tasks)), layout="constrained")
     axis = figure.subplots()
     axis.axvline(0, color="black", linewidth=0.8)

@@ -1,4 +1,4 @@
-"""Networks as people write them: no normalisation but the transformer's own."""
+"""Ordinary networks, without normalisation except in the transformer."""
 
 import itertools
 from collections.abc import Callable

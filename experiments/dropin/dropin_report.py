@@ -26,7 +26,7 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """Whether the interval is above zero, below it, or holds it."""
+        """Win, loss or tie: the interval is above zero, below it, or contains it."""
         if not math.isfinite(self.mean + self.half):
             return "loss"
         if self.mean - self.half > 0:
@@ -41,10 +41,10 @@ class Difference:
 
 
 def difference(mine: Result, its: Result, *, higher: bool) -> Difference:
-    """Paired by seeds: both runs began with the same key and saw the same batches.
+    """Compute the difference paired by seeds, which share start and batches.
 
-    The interval is never narrower than what one test row changes in a score that counts
-    rows: seeds that differ by the same few rows would else be certain of it.
+    The interval is at least as wide as the change of a score by one test row; otherwise seeds
+    that all differ by the same few rows would give an interval of no width.
     """
     d = (mine.test - its.test) * (1 if higher else -1)
     factor = stats.t.ppf(0.5 + CERTAIN / 2, len(d) - 1)
@@ -53,7 +53,7 @@ def difference(mine: Result, its: Result, *, higher: bool) -> Difference:
 
 
 def find(study: Study, task: str, method: str, kind: str = "steps") -> Result | None:
-    """One result, if it was trained."""
+    """Find one result; None if it was not trained."""
     matching = [
         r for r in study.results if (r.task, r.method, r.kind) == (task, method, kind)
     ]
@@ -61,7 +61,7 @@ def find(study: Study, task: str, method: str, kind: str = "steps") -> Result | 
 
 
 def against_best(study: Study, task: Task, method: str) -> dict[str, Difference]:
-    """A method against the best rival: at equal steps, parameters and time."""
+    """Compare a method with the best rival at equal steps, parameters and time."""
     mine, rival = find(study, task.name, method), best_rival(study, task)
     if mine is None or rival is None:
         return {}
@@ -74,7 +74,7 @@ def against_best(study: Study, task: Task, method: str) -> dict[str, Difference]
 
 
 def write(study: Study, tasks: list[Task], folder: Path, command: str) -> Path:
-    """``dropin.md``, ``dropin.csv`` and ``dropin.png``; the path of the page."""
+    """Write ``dropin.md``, ``dropin.csv`` and ``dropin.png``; return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     run = [task for task in tasks if find(study, task.name, OURS) is not None]
     (folder / "dropin.csv").write_text(csv_text(as_records(study)))
@@ -155,7 +155,7 @@ def _differences(study: Study, run: list[Task]) -> list[tuple[str, ...]]:
 
 
 def counts(study: Study, run: list[Task]) -> list[str]:
-    """Wins, ties and losses, a line for each comparison."""
+    """Count wins, ties and losses, a line for each comparison."""
     lines = []
     for kind in ("steps", "parameters", "time"):
         verdicts = [
@@ -178,7 +178,7 @@ def counts(study: Study, run: list[Task]) -> list[str]:
 
 
 def edges(study: Study) -> list[str]:
-    """Say whose learning rate is the least or the largest tried: others may be better."""
+    """List methods whose chosen rate is at an end of those tried: others may be better."""
     rates = study.setting.rates
     found = [
         f"{r.task} {r.method} {r.rate:g}"

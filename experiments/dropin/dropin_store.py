@@ -1,4 +1,4 @@
-"""Finished tasks on disk: a study that was stopped goes on with the next one."""
+"""Finished tasks on disk, so that a study that was stopped continues with the next one."""
 
 import dataclasses
 import json
@@ -15,7 +15,7 @@ _ARRAYS = ("validation", "test")
 
 
 def key(study: Study, task: Task, methods: list[str]) -> dict[str, Any]:
-    """What decides the numbers of a task; a file with another key is not used."""
+    """Return what determines the numbers of a task; a file with another key is not used."""
     return {
         "setting": dataclasses.asdict(study.setting),
         "methods": methods,
@@ -24,7 +24,7 @@ def key(study: Study, task: Task, methods: list[str]) -> dict[str, Any]:
 
 
 def save(folder: Path, study: Study, task: Task, methods: list[str]) -> None:
-    """Write the results of one task, all or nothing."""
+    """Write the results of one task atomically."""
     found = [dataclasses.asdict(r) for r in study.results if r.task == task.name]
     for record in found:
         record |= {name: record[name].tolist() for name in _ARRAYS}
@@ -39,7 +39,7 @@ def save(folder: Path, study: Study, task: Task, methods: list[str]) -> None:
 
 
 def load(folder: Path, study: Study, task: Task, methods: list[str]) -> bool:
-    """Add to the study what an earlier run found of a task; False if there is nothing."""
+    """Add the results of a task from an earlier run; return False if there are none."""
     path = folder / f"{task.name}.json"
     if not path.is_file():
         return False

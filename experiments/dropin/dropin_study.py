@@ -1,4 +1,4 @@
-"""The study: rates chosen on validation rows, fresh seeds judged on test rows."""
+"""The study: choose rates on validation rows, score fresh seeds on test rows."""
 
 import dataclasses
 import functools
@@ -17,7 +17,7 @@ from experiments.dropin.dropin_training import Program
 
 @dataclass(frozen=True)
 class Setting:
-    """How much is done."""
+    """The size of the study."""
 
     quick: bool
     rates: tuple[float, ...]
@@ -27,7 +27,7 @@ class Setting:
 
     @property
     def full(self) -> int:
-        """Which of a task's numbers of steps."""
+        """Index of the number of steps of a task."""
         return 0 if self.quick else 1
 
 
@@ -132,7 +132,7 @@ def _judge(
 def _equals(
     study: Study, task: Task, programs: dict[str, Program], parts: Split
 ) -> None:
-    """The best rival with as many parameters as ours, and with as much time."""
+    """Train the best rival with as many parameters as ours, and with as much time."""
     rival = best_rival(study, task)
     if OURS not in programs or rival is None:
         return
@@ -157,7 +157,7 @@ def _equals(
 
 
 def best_rival(study: Study, task: Task) -> Result | None:
-    """Choose the best rival by the test rows, which is hard on us: the luckiest is taken."""
+    """Choose the best rival by its test scores, which favours the rival."""
     found = [
         r for r in study.results
         if (r.task, r.kind) == (task.name, "steps") and r.method in RIVALS
@@ -169,14 +169,14 @@ def best_rival(study: Study, task: Task) -> Result | None:
 
 
 def _best(means: np.ndarray, *, higher: bool) -> int:
-    """Best of the finite scores; a run that diverged is never best."""
+    """Return the index of the best finite score; a run that diverged is never best."""
     worst = -np.inf if higher else np.inf
     finite = np.where(np.isfinite(means), means, worst)
     return int(np.argmax(finite) if higher else np.argmin(finite))
 
 
 def as_records(study: Study) -> list[dict]:
-    """One line for each run, for a CSV file."""
+    """Return one record per run, for a CSV file."""
     return [
         {
             **{k: v for k, v in dataclasses.asdict(r).items()

@@ -1,4 +1,4 @@
-"""What the networks learn: a loss, a score, a network for any activation."""
+"""The tasks: a loss, a score and a network for any activation."""
 
 import functools
 import math
@@ -23,16 +23,16 @@ class Task:
     """One task.
 
     Attributes:
-      name: of the row in the table.
+      name: name of the row in the table.
       about: one line for the page.
-      load: gives a :class:`dropin_data.Split`.
-      build: ``build(act, width, rngs)``, a network.
-      width: of the network at equal steps.
+      load: function that returns a :class:`dropin_data.Split`.
+      build: ``build(act, width, rngs)`` returns a network.
+      width: width of the network at equal steps.
       loss: ``loss(model, x, y)`` to train by.
       score: ``score(model, x, y)`` to choose and judge by.
       higher: whether a higher score is better.
-      steps: of Adam, quick and full.
-      batch: rows of a step; None for all.
+      steps: number of Adam steps, quick and full.
+      batch: rows of a step; None for all rows.
     """
 
     name: str
@@ -49,60 +49,60 @@ class Task:
 
 
 def cross_entropy(model, x, y):
-    """Mean over rows, and over places of a text."""
+    """Compute the mean over rows, and over positions of a text."""
     losses = optax.softmax_cross_entropy_with_integer_labels(model(x), y)
     return jnp.mean(losses)
 
 
 def accuracy(model, x, y):
-    """The fraction of rows that are right."""
+    """Compute the fraction of rows that are classified correctly."""
     return jnp.mean((jnp.argmax(model(x), axis=-1) == y).astype(jnp.float32))
 
 
 def area(model, x, y):
-    """AUC of the difference of two logits."""
+    """Compute the AUC of the difference of two logits."""
     logits = model(x)
     return jb.metrics.auc(logits[:, 1] - logits[:, 0], y)
 
 
 def squared(model, x, y):
-    """Mean square error."""
+    """Compute the mean square error."""
     return jnp.mean(jnp.square(model(x) - y))
 
 
 def rmse(model, x, y):
-    """Its root."""
+    """Compute the root mean square error."""
     return jnp.sqrt(squared(model, x, y))
 
 
 def bits(model, x, y):
-    """Bits per character."""
+    """Compute the bits per character."""
     return cross_entropy(model, x, y) / math.log(2)
 
 
 def reconstruction(model, x, y):
-    """Mean square error of an image and what the network makes of it."""
+    """Compute the mean square error of reconstructed images."""
     del y
     return jnp.mean(jnp.square(model(x) - x))
 
 
 def root_reconstruction(model, x, y):
-    """Its root."""
+    """Compute the root mean square error of a reconstruction."""
     return jnp.sqrt(reconstruction(model, x, y))
 
 
 def solution(x):
-    """``u(0) = u(1) = 0``."""
+    """Compute the exact solution, with ``u(0) = u(1) = 0``."""
     return jnp.sin(math.pi * x) + 0.4 * jnp.sin(5 * math.pi * x)
 
 
 def trial(model, x):
-    """What solves the boundary conditions, at one ``x``."""
+    """Evaluate the network at one ``x``, with the boundary conditions built in."""
     return x * (1 - x) * model(4 * x[None] - 2)[0]
 
 
 def residual(model, x, y):
-    """Mean square of ``u'' - f``, over the size of ``f``; second derivatives in x."""
+    """Compute the mean square of ``u'' - f``, scaled by the size of ``f``."""
     del y
 
     def second(f, x):
@@ -114,13 +114,13 @@ def residual(model, x, y):
 
 
 def solution_error(model, x, y):
-    """Root mean square of ``u`` minus the solution."""
+    """Compute the root mean square error of ``u``."""
     found = jax.vmap(lambda x: trial(model, x))(x[:, 0])
     return jnp.sqrt(jnp.mean(jnp.square(found - y[:, 0])))
 
 
 def points() -> data.Split:
-    """Points of [0, 1] with the solution there, which training does not see."""
+    """Make points of [0, 1] with the solution there, which training does not use."""
     parts = [jnp.linspace(0, 1, count)[:, None] for count in (129, 101, 203)]
     return data.Split(*((x, solution(x)) for x in parts))
 
@@ -146,7 +146,7 @@ def _flat(images: jax.Array) -> jax.Array:
 
 
 def tasks(folder: Path | None, *, quick: bool) -> list[Task]:
-    """All of them; ``folder`` holds what was downloaded by hand, or is None."""
+    """List all tasks; ``folder`` has the downloaded files, or is None."""
     mlp, events = functools.partial, 4_000 if quick else 40_000
     fewer = 3 * events // 4
     letters = 100_000 if quick else 600_000

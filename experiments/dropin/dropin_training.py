@@ -18,7 +18,7 @@ WARMUP = 0.05  # of all steps; then the rate falls to zero along a cosine
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of each run on the rows to choose by and on those to judge by; ``[runs]``."""
+    """Scores of each run on validation and on test rows; ``[runs]``."""
 
     validation: np.ndarray
     test: np.ndarray
@@ -40,7 +40,7 @@ class Program:
         self._all = jax.jit(jax.vmap(self._run, in_axes=(0, 0, None)))
 
     def train(self, seeds: list[int], rates: list[float], steps: int) -> Scores:
-        """One run for each pair of a seed and a rate, ``runs`` at a time."""
+        """Train one run for each pair of a seed and a rate, ``runs`` at a time."""
         found: list[np.ndarray] = []
         for first in range(0, len(seeds), self.runs):
             some = slice(first, first + self.runs)
@@ -52,7 +52,7 @@ class Program:
         return Scores(both[:, 0], both[:, 1])
 
     def seconds(self, steps: int) -> float:
-        """The time of some steps of all runs, compiled before."""
+        """Measure the time of some steps of all runs, after compilation."""
         began = time.perf_counter()
         self._scores(list(range(self.runs)), [1e-3] * self.runs, steps)
         return time.perf_counter() - began
@@ -63,7 +63,7 @@ class Program:
         )
 
     def _run(self, seed, rate, steps):
-        """The same seed has the same batches, whatever the activation."""
+        """Train one run; a seed has the same batches for every activation."""
         key = jax.random.key(seed)
         graph, start = nnx.split(self._build(key))
         x, y = self._parts.train
@@ -96,6 +96,6 @@ def _padded(values: list, count: int) -> list:
 
 
 def _schedule(done):
-    """A factor of the learning rate, when this fraction of the steps is done."""
+    """Return the factor of the learning rate after this fraction of the steps."""
     falling = 0.5 + 0.5 * jnp.cos(jnp.pi * (done - WARMUP) / (1 - WARMUP))
     return jnp.where(done < WARMUP, done / WARMUP, falling)

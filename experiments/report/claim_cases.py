@@ -22,7 +22,7 @@ def place(group: Group, row) -> str:
 
 
 def reductions(above: float, *, metrics=tuple(METRICS)) -> Callable:
-    """One case for each architecture: whether its efficiency exceeds a percentage."""
+    """Make a case for each architecture: whether its efficiency exceeds a percentage."""
 
     def cases(evidence: Evidence) -> Iterator[Case]:
         for (group, metric), rows in evidence.efficiency.items():
@@ -34,7 +34,7 @@ def reductions(above: float, *, metrics=tuple(METRICS)) -> Callable:
 
 
 def deep_reductions(above: float) -> Callable:
-    """Savings by AUC of residual networks of at least 50 layers."""
+    """Return savings by AUC of residual networks of at least 50 layers."""
 
     def cases(evidence: Evidence) -> Iterator[Case]:
         for group in RESIDUAL:
@@ -46,7 +46,7 @@ def deep_reductions(above: float) -> Callable:
 
 
 def not_negative(evidence: Evidence) -> Iterator[Case]:
-    """Efficiency of all but the smallest architectures."""
+    """Return the efficiency of all but the smallest architectures."""
     for (group, metric), rows in evidence.efficiency.items():
         for row in rows:
             if row.depth > SMALL_DEPTH or row.width > SMALL_WIDTH:
@@ -54,7 +54,7 @@ def not_negative(evidence: Evidence) -> Iterator[Case]:
 
 
 def growing(evidence: Evidence) -> Iterator[Case]:
-    """Efficiency by AUC of neighbours in depth and in width, residual."""
+    """Compare the efficiency by AUC of residual neighbours in depth and in width."""
     for group in RESIDUAL:
         rows = {(r.depth, r.width): r for r in evidence.efficiency[group, "auc"]}
         depths, widths = (sorted({shape[i] for shape in rows}) for i in (0, 1))
@@ -66,7 +66,7 @@ def growing(evidence: Evidence) -> Iterator[Case]:
 
 
 def susy_over_higgs(evidence: Evidence) -> Iterator[Case]:
-    """Efficiency of the same architecture on the two data sets."""
+    """Compare the efficiency of each architecture on the two data sets."""
     for (group, metric), rows in evidence.efficiency.items():
         if group.dataset != "higgs":
             continue
@@ -81,7 +81,7 @@ def susy_over_higgs(evidence: Evidence) -> Iterator[Case]:
 
 
 def most_qualify(evidence: Evidence) -> Iterator[Case]:
-    """More than half of the DBN models are better than the best ReLU; AUC, residual."""
+    """Test whether most DBN models beat the best ReLU; AUC, residual."""
     for group in RESIDUAL:
         for row in evidence.efficiency[group, "auc"]:
             if row.relu_value is None or not row.compared:
@@ -105,7 +105,7 @@ def _above(row: Row, percent: float, where: str) -> Case:
 
 
 def _not_below(row: Row, other: Row, where: str) -> Case:
-    """To the printed digit.
+    """Compare two efficiencies to the printed digit.
 
     Efficiencies can only rise with more cells, which settles some of the cases.
     """
@@ -124,7 +124,7 @@ MEANINGFUL = 1e-3  # the AUC difference below which the paper's trainings stop
 
 
 def crossovers(test: Callable[[float], bool], groups=tuple(GROUPS)) -> Callable:
-    """The crossover epoch as a fraction of ReLU's epochs; never is infinity."""
+    """Return crossovers as fractions of ReLU's epochs, infinite if there is none."""
 
     def cases(evidence: Evidence) -> Iterator[Case]:
         for group, row, degree, against in _against(evidence):
@@ -140,7 +140,7 @@ def crossovers(test: Callable[[float], bool], groups=tuple(GROUPS)) -> Callable:
 
 
 def higher_degrees_cross(evidence: Evidence) -> Iterator[Case]:
-    """Residual networks of degree 9 and more fall below ReLU's final loss."""
+    """Test whether residual networks of degree 9 and more end below ReLU's final loss."""
     for group, row, degree, against in _against(evidence):
         if group.residual and degree >= 9:
             where = f"{place(group, row)} n={degree}"
@@ -150,7 +150,7 @@ def higher_degrees_cross(evidence: Evidence) -> Iterator[Case]:
 
 
 def changes(below: float) -> Callable:
-    """The final loss is lower than ReLU's by more than ``-below`` percent."""
+    """Test whether the final loss is lower than ReLU's by more than ``-below`` percent."""
 
     def cases(evidence: Evidence) -> Iterator[Case]:
         for group, row, degree, against in _against(evidence):
@@ -164,7 +164,7 @@ def changes(below: float) -> Callable:
 
 
 def earlier_with_degree(evidence: Evidence) -> Iterator[Case]:
-    """Neighbouring degrees: the higher does not cross over later."""
+    """Test for neighbouring degrees whether the higher crosses over no later."""
     for group, rows in evidence.convergence.items():
         for row in rows:
             for low, high in itertools.pairwise(DEGREES):
@@ -178,7 +178,7 @@ def earlier_with_degree(evidence: Evidence) -> Iterator[Case]:
 
 
 def improvement_grows(evidence: Evidence) -> Iterator[Case]:
-    """Residual: n=25 improves on n=3, and 150 layers on 5 layers."""
+    """Test for residual networks whether n=25 improves on n=3, and 150 layers on 5."""
     for group in RESIDUAL:
         rows = {(row.depth, row.width): row for row in evidence.convergence[group]}
         for (depth, width), row in rows.items():
@@ -194,7 +194,7 @@ def improvement_grows(evidence: Evidence) -> Iterator[Case]:
 
 
 def best_is_dbn(evidence: Evidence) -> Iterator[Case]:
-    """Whether the best cell (mean over seeds) of each group is a DBN, by each metric."""
+    """Test whether the best cell (mean over seeds) of each group is a DBN, by each metric."""
     for group, rows in evidence.intervals.items():
         trained = {row.cell for row in rows}
         for name, metric in METRICS.items():
@@ -210,7 +210,7 @@ def best_is_dbn(evidence: Evidence) -> Iterator[Case]:
 
 
 def dbn_over_fixed(evidence: Evidence) -> Iterator[Case]:
-    """The best DBN of an architecture has a higher mean AUC than each fixed activation."""
+    """Test whether the best DBN of an architecture beats each fixed activation in mean AUC."""
     for group, rows in evidence.intervals.items():
         means = {row.cell: row.auc.mean for row in rows}
         for relu in (cell for cell in group.cells() if cell.activation == RELU):
@@ -232,7 +232,7 @@ def dbn_over_fixed(evidence: Evidence) -> Iterator[Case]:
 
 
 def smooth_like_relu(evidence: Evidence) -> Iterator[Case]:
-    """No other fixed activation has a mean AUC meaningfully above ReLU's best."""
+    """Test whether another fixed activation has a mean AUC meaningfully above ReLU's best."""
     for group, rows in evidence.intervals.items():
         trained = {row.cell for row in rows}
         for name in FIXED[1:]:
@@ -254,7 +254,7 @@ def smooth_like_relu(evidence: Evidence) -> Iterator[Case]:
 
 
 def epoch_costs(at_most: float) -> Callable:
-    """Time of an epoch, as a multiple of ReLU's."""
+    """Return the time of an epoch as a multiple of ReLU's."""
 
     def cases(evidence: Evidence) -> Iterator[Case]:
         for group, rows in evidence.runtime.items():
@@ -271,7 +271,7 @@ def epoch_costs(at_most: float) -> Callable:
 
 
 def large_is_faster(evidence: Evidence) -> Iterator[Case]:
-    """Total time of n=9 below ReLU's, for the four networks that the paper names."""
+    """Test whether n=9 takes less total time than ReLU in the four networks the paper names."""
     group = Group("higgs", True)
     for row in evidence.runtime[group]:
         if row.depth in (100, 150) and row.width in (128, 256):
@@ -284,7 +284,7 @@ def large_is_faster(evidence: Evidence) -> Iterator[Case]:
 
 
 def memory(at_most: float) -> Callable:
-    """Memory of 150x256, as a multiple of ReLU's."""
+    """Return the memory of 150x256 as a multiple of ReLU's."""
 
     def cases(evidence: Evidence) -> Iterator[Case]:
         for group in RESIDUAL:

@@ -1,10 +1,9 @@
 """Convergence: when a DBN's training loss falls below the final one of ReLU.
 
-The rules are the paper's, which leaves open what a median is once one of the seeds has
-stopped. Here **a seed that has stopped keeps its last loss**: its network does not change
-any more. The median curve then has an entry for every epoch of the longest seed and ends
-at the median of the seeds' final losses; were stopped seeds left out, it would jump
-whenever one stops.
+The rules are the paper's, which does not define the median after one of the seeds has
+stopped. Here **a seed that has stopped keeps its last loss**, as its network no longer
+changes. The median curve then has an entry for every epoch of the longest seed and ends at
+the median of the seeds' final losses. Without stopped seeds it would jump whenever one stops.
 
 Epochs are counted from 1. Total epochs are the median over the seeds.
 """
@@ -77,7 +76,7 @@ class Curve:
 
 
 def curve(result: CellResult) -> Curve | None:
-    """Loss curve over the seeds that completed an epoch; None if none did."""
+    """Compute the loss curve of the seeds that completed an epoch; None if none did."""
     losses = [np.asarray(of["train_loss"], float) for of in result.history.values()]
     losses = [loss for loss in losses if loss.size]
     if not losses:
@@ -93,13 +92,13 @@ def curve(result: CellResult) -> Curve | None:
 
 
 def curves(results: Iterable[CellResult]) -> dict[Cell, Curve]:
-    """Loss curves of every cell that has one."""
+    """Compute the loss curve of every cell that has one."""
     found = {result.cell: curve(result) for result in results}
     return {cell: own for cell, own in found.items() if own is not None}
 
 
 def table(results: Sequence[CellResult], group: Group) -> list[Row]:
-    """A row for each architecture of the paper, and for any other that was trained."""
+    """Make a row for each architecture of the paper, and for any other that was trained."""
     own = curves(result for result in results if Group.of(result.cell) == group)
     cells = [*group.cells(), *own]
     return [_row(group, *shape, own, degrees(cells)) for shape in shapes(cells)]
@@ -123,7 +122,7 @@ def _row(
 
 
 def against(relu: Curve | None, dbn: Curve | None) -> Against | None:
-    """Compare two curves; None if one is missing."""
+    """Compare two curves; return None if one is missing."""
     if relu is None or dbn is None:
         return None
     below = np.flatnonzero(dbn.median < relu.final)
@@ -135,7 +134,7 @@ def against(relu: Curve | None, dbn: Curve | None) -> Against | None:
 
 
 def view(group: Group, rows: Sequence[Row], paper: Sequence[Row]) -> Table:
-    """Crossovers of one group."""
+    """Make the table of crossovers of one group."""
 
     def pair(row: Row, degree: int) -> tuple[str, ...]:
         return cell_name(group, row, RELU), cell_name(group, row, f"bernstein:{degree}")

@@ -16,7 +16,7 @@ PaperRows = dict[tuple[Group, str], list[efficiency.Row]]
 def depth(
     rows: Sequence[intervals.Row], group: Group, paper: PaperRows, folder: Path
 ) -> Figure | None:
-    """A panel for each width and metric; None without two depths of ReLU.
+    """Draw a panel for each width and metric; return None without two depths of ReLU.
 
     Lines go through means over seeds with their 95% intervals. The paper prints ReLU's
     best seed of each architecture: that is the dashed line.
@@ -85,7 +85,7 @@ def _paper_line(axis: Any, rows: Sequence[efficiency.Row], width: int) -> None:
 
 
 def lines(rows: Sequence[intervals.Row], group: Group) -> list[str]:
-    """What depth does to ReLU and to DBN n=3, as lines of text; none without two depths."""
+    """Describe what depth does to ReLU and to DBN n=3; no lines without two depths."""
     width = min((row.cell.width for row in rows), default=0)
     means = {
         name: {r.cell.depth: r.auc.mean for r in rows if _is(r, name, width)}

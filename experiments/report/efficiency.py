@@ -3,7 +3,7 @@
 The rules are the paper's. For each architecture the baseline is the best ReLU model of
 any seed. A DBN model *qualifies* if it is strictly better, whatever its architecture and
 degree; every seed is a model. The best DBN is the qualifying one with the fewest
-parameters, and of those with as many the one with the best metric. Efficiency is
+parameters; the metric decides between equal numbers. Efficiency is
 ``100 (1 - parameters of the best DBN / parameters of ReLU)``, in percent.
 """
 
@@ -54,8 +54,8 @@ class Row:
       best: the smallest of them; None if there is none.
       compared: DBN models of the group that are trained.
       untrained: DBN models of the group that are not trained; each might qualify.
-      final: whether those could not change the best DBN, having more parameters. If not,
-        the efficiency can only become higher.
+      final: whether the untrained models have too many parameters to change the best DBN.
+        If not, the efficiency can only rise.
     """
 
     depth: int
@@ -82,7 +82,7 @@ class Row:
 
 
 def table(models: Sequence[Model], group: Group, metric: Metric) -> list[Row]:
-    """A row for each architecture of the paper, and for any other that was trained."""
+    """Make a row for each architecture of the paper, and for any other that was trained."""
     own = within(models, group)
     cells = [*group.cells(), *(model.cell for model in own)]
     trained = {model.cell for model in own}
@@ -162,7 +162,7 @@ def view(
     rows: Sequence[Row],
     paper: Sequence[Row],
 ) -> Table:
-    """Parameter efficiency of one group by one metric."""
+    """Make the table of one group by one metric."""
     short = "AUC" if metric.name == "auc" else metric.name
 
     def baseline(row: Row) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ Lines = list[dict[str, str]]
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
-    """What claims are judged by.
+    """The tables by which claims are judged.
 
     Attributes:
       efficiency: for each group and name of a metric.
@@ -36,7 +36,7 @@ class Evidence:
 def of_store(
     results: Sequence[CellResult], memory: Mapping[str, int] | None = None
 ) -> Evidence:
-    """The tables of completed cells, with the memory of cells where that is known."""
+    """Make the tables of completed cells, with the memory of cells where it is known."""
     trained = models(results)
     return Evidence(
         efficiency={
@@ -51,7 +51,7 @@ def of_store(
 
 
 def of_paper() -> Evidence:
-    """The tables that the paper prints."""
+    """Read the tables that the paper prints."""
     return Evidence(
         efficiency={
             (group, name): efficiency_table(group, metric)
@@ -71,7 +71,7 @@ def _lines(name: str) -> Lines:
 
 
 def efficiency_table(group: Group, metric: Metric) -> list[efficiency.Row]:
-    """Parameter efficiency; sections 4.2 and appendix D."""
+    """Read parameter efficiency; section 4.2 and appendix D."""
     return [
         efficiency.Row(
             depth=int(line["depth"]),
@@ -97,7 +97,7 @@ def _dbn_models(group: Group) -> int:
 
 
 def convergence_table(group: Group) -> list[convergence.Row]:
-    """Convergence; section 4.3 and appendix E."""
+    """Read convergence; section 4.3 and appendix E."""
     rows: dict[tuple[int, int], convergence.Row] = {}
     for line in _lines(f"convergence_{group.dataset}_{group.kind}"):
         shape = int(line["depth"]), int(line["width"])
@@ -114,7 +114,7 @@ def convergence_table(group: Group) -> list[convergence.Row]:
 
 
 def runtime_table(group: Group) -> list[runtime.Row]:
-    """Runtime; appendix G. Epochs are the medians of the convergence tables."""
+    """Read runtime; appendix G. Epochs are the medians of the convergence tables."""
     epochs = {(row.depth, row.width): row for row in convergence_table(group)}
     return [
         _runtime_row(line, epochs[int(line["depth"]), int(line["width"])])

@@ -1,4 +1,4 @@
-"""The four parts of the grid that the paper makes tables of, and what it compares."""
+"""The four groups of the grid that the paper tabulates, and the metrics it compares."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ NAMES = {
 
 @dataclasses.dataclass(frozen=True, order=True)
 class Group:
-    """Networks of one data set, all with skips or all without: a table's worth.
+    """Networks of one data set, all with skips or all without: the rows of one table.
 
     >>> Group("higgs", True).name, Group("susy", False).title
     ('higgs-residual', 'SUSY, plain')
@@ -30,7 +30,7 @@ class Group:
 
     @classmethod
     def of(cls, cell: Cell) -> "Group":
-        """The group of a cell."""
+        """Return the group of a cell."""
         return cls(cell.dataset, cell.residual)
 
     @property
@@ -49,7 +49,7 @@ class Group:
         return f"{self.dataset.upper()}, {self.kind}"
 
     def cells(self) -> list[Cell]:
-        """Those of the paper's grid."""
+        """Return its cells in the paper's grid."""
         return [cell for cell in paper() if Group.of(cell) == self]
 
 
@@ -60,7 +60,7 @@ GROUPS = [
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """What models are compared by.
+    """A metric by which models are compared.
 
     >>> METRICS["auc"].better(0.9, 0.8), METRICS["loss"].better(0.9, 0.8)
     (True, False)
@@ -71,11 +71,11 @@ class Metric:
     higher: bool
 
     def better(self, value: float, than: float) -> bool:
-        """Strictly; NaN is better than nothing and nothing is better than NaN."""
+        """Return whether one value is strictly better; False if either is NaN."""
         return value > than if self.higher else value < than
 
     def best(self, values: Iterable[float]) -> float:
-        """The highest or the lowest."""
+        """Return the highest or the lowest value."""
         return max(values) if self.higher else min(values)
 
 
@@ -86,12 +86,12 @@ METRICS = {
 
 
 def shapes(cells: Iterable[Cell]) -> list[tuple[int, int]]:
-    """The architectures (depth, width) among cells, in the paper's order."""
+    """Return the architectures (depth, width) of cells, in the paper's order."""
     return sorted({(cell.depth, cell.width) for cell in cells})
 
 
 def degrees(cells: Iterable[Cell]) -> list[int]:
-    """The paper's degrees and any other among the cells."""
+    """Return the paper's degrees and any other of the cells."""
     found = {cell.degree for cell in cells if cell.degree is not None}
     return sorted(found.union(DEGREES))
 
@@ -106,14 +106,14 @@ def activation_name(activation: str) -> str:
 
 
 def activation_order(activation: str) -> tuple[int, int]:
-    """The paper's order: the fixed ones, then by degree."""
+    """Return a sort key for the paper's order: the fixed ones, then by degree."""
     if activation in FIXED:
         return FIXED.index(activation), 0
     return len(FIXED), int(activation.partition(":")[2])
 
 
 def shape_column(group: Group) -> Column:
-    """Architectures, with the losses of all their networks in the paper's tables."""
+    """Make the column of architectures, which links to the loss curves of their networks."""
     activations = (RELU, *(f"bernstein:{n}" for n in DEGREES))
     return Column(
         "Architecture",
@@ -125,5 +125,5 @@ def shape_column(group: Group) -> Column:
 
 
 def cell_name(group: Group, row: Any, activation: str) -> str:
-    """The cell of a row's architecture with an activation."""
+    """Return the name of the cell of a row's architecture with an activation."""
     return Cell(group.dataset, group.residual, row.depth, row.width, activation).name

@@ -1,4 +1,4 @@
-"""How much seeds differ: means with 95% confidence intervals, and differences to ReLU.
+"""Spread over seeds: means with 95% confidence intervals, and differences to ReLU.
 
 Intervals are Student's t over the seeds: with three of them, 4.30 standard errors to each
 side. A seed decides split, initial parameters and order of the rows, alike for every
@@ -35,7 +35,7 @@ LEVEL = 0.95
 
 @dataclasses.dataclass(frozen=True)
 class Interval:
-    """A mean and half the width of its confidence interval; NaN of a single number."""
+    """A mean and half the width of its confidence interval, NaN for a single number."""
 
     mean: float
     half: float
@@ -63,7 +63,7 @@ class Row:
 
 
 def interval(values: Iterable[float]) -> Interval:
-    """Confidence interval of the mean of at least one number.
+    """Compute the confidence interval of the mean of at least one number.
 
     >>> found = interval([1.0, 2.0, 3.0])
     >>> found.mean, round(found.half, 3), found.count
@@ -79,7 +79,7 @@ def interval(values: Iterable[float]) -> Interval:
 
 
 def table(models: Sequence[Model], group: Group) -> list[Row]:
-    """A row for each cell of the group that was trained."""
+    """Make a row for each trained cell of the group."""
     by_cell: dict[Cell, dict[int, Model]] = {}
     for model in within(models, group):
         by_cell.setdefault(model.cell, {})[model.seed] = model
@@ -112,7 +112,7 @@ def _row(cell: Cell, by_cell: dict[Cell, dict[int, Model]]) -> Row:
 
 
 def view(group: Group, rows: Sequence[Row]) -> Table:
-    """Every cell of one group over its seeds."""
+    """Make the table of every cell of one group over its seeds."""
     columns = [
         Column(
             "Architecture", "shape", lambda row: shape_name(row.cell),

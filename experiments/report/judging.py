@@ -16,7 +16,7 @@ Quantifier = Literal["any", "most", "all"]
 
 
 class Status(enum.Enum):
-    """What is known of a statement."""
+    """Whether a statement holds."""
 
     HOLDS = "holds"
     FAILS = "does not hold"
@@ -24,7 +24,7 @@ class Status(enum.Enum):
 
     @property
     def tone(self) -> str:
-        """A word for its colour."""
+        """Word for the colour of the status."""
         return {Status.HOLDS: "holds", Status.FAILS: "fails"}.get(self, "open")
 
 
@@ -47,13 +47,13 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Judgement:
-    """What is found of a statement.
+    """The judgement of a statement.
 
     Attributes:
       status: holds, does not hold, or cannot be told.
       so_far: whether it is true of the known cases; None if none is known.
-      numbers: how many cases are true, of how many, and the value that matters most.
-      on_one_seed: whether the status would be another without one of the seeds.
+      numbers: how many of the cases are true, and the value that matters most.
+      on_one_seed: whether the status changes if one of the seeds is left out.
     """
 
     status: Status
@@ -68,20 +68,20 @@ class Judgement:
 
     @property
     def leaning(self) -> str:
-        """How an open one stands."""
+        """How an open statement stands so far."""
         if self.so_far is None:
             return "none of its cells is trained"
         leaning = "so far it holds" if self.so_far else "so far it does not hold"
         return f"{leaning}, but it turns on one seed" if self.on_one_seed else leaning
 
     def unless_one_seed_decides(self, others: Sequence["Judgement"]) -> "Judgement":
-        """This, if the judgements with one seed left out have the same status."""
+        """Return this judgement if it holds with any seed left out, else an open one."""
         if self.open or all(other.status is self.status for other in others):
             return self
         return dataclasses.replace(self, status=Status.OPEN, on_one_seed=True)
 
     def __str__(self) -> str:
-        """The status and, if it is open, how it stands."""
+        """Format the status and, if it is open, how it stands so far."""
         return self.status.value + (f", {self.leaning}" if self.open else "")
 
 
@@ -92,13 +92,13 @@ def judge(
     show: Callable[[float], str] = "{:.3g}".format,
     extreme: Callable[[Sequence[float]], float] | None = None,
 ) -> Judgement:
-    """The judgement of a statement.
+    """Judge a statement.
 
     Args:
-      quantifier: of how many cases it speaks.
+      quantifier: whether it is about any, most or all cases.
       cases: all of them, known or not.
       show: prints the value of a case.
-      extreme: which value to tell: ``max``, ``min`` or ``statistics.median``.
+      extreme: which value to report: ``max``, ``min`` or ``statistics.median``.
     """
     settled = [case.true for case in cases if case.settled and case.true is not None]
     known = [case for case in cases if case.true is not None]
@@ -112,7 +112,7 @@ def judge(
 
 
 def _status(quantifier: Quantifier, true: int, false: int, total: int) -> Status:
-    """The status with ``true`` and ``false`` settled cases among a ``total``."""
+    """Return the status with ``true`` and ``false`` settled cases among a ``total``."""
     if quantifier == "any":
         holds, fails = true > 0, false == total
     elif quantifier == "all":
@@ -145,7 +145,7 @@ def _numbers(quantifier, cases, known, show, extreme) -> str:
 
 
 def _told(valued: Sequence[Case], show, extreme) -> str:
-    """The value asked for, and where it is unless it is a median."""
+    """Format the value asked for, and where it occurs unless it is a median."""
     value = extreme([case.value for case in valued])
     if extreme is statistics.median:
         return f"median {show(value)}"

@@ -1,4 +1,4 @@
-"""What the paper claims of its trainings, each with the cases that decide it."""
+"""The paper's claims about its trainings, each with the cases that decide it."""
 
 import dataclasses
 import statistics
@@ -39,9 +39,9 @@ class Claim:
       key: for files and anchors.
       text: the statement.
       where: in the paper.
-      quantifier: of how many of its cases it speaks.
+      quantifier: whether it is about any, most or all of its cases.
       cases: reads them off tables.
-      show, extreme: which number to tell, as in :func:`judging.judge`.
+      show, extreme: which number to report, as in :func:`judging.judge`.
       headline: whether the abstract makes it.
     """
 
@@ -74,12 +74,12 @@ class Verdict:
 
     @property
     def paper_text(self) -> str:
-        """What the paper's own tables say; an open one is not in them."""
+        """The verdict by the paper's own tables, or that they do not contain it."""
         return "not in its tables" if self.paper.open else str(self.paper)
 
     @property
     def paper_numbers(self) -> str:
-        """The numbers of its own tables, if they are in them."""
+        """The numbers of the paper's own tables; empty if they do not contain them."""
         return "" if self.paper.open else self.paper.numbers
 
 
@@ -126,7 +126,7 @@ _TITLES = {
 
 
 def view(verdicts: Sequence[Verdict]) -> Table:
-    """Each claim, on our cells and on the paper's own tables."""
+    """Make the table of claims, judged by our cells and by the paper's own tables."""
     tones = {
         "ours": lambda verdict: verdict.ours.status.tone,
         "paper": lambda verdict: verdict.paper.status.tone,
@@ -151,7 +151,7 @@ def view(verdicts: Sequence[Verdict]) -> Table:
 
 
 def lines(verdicts: Sequence[Verdict]) -> list[str]:
-    """The headline claims, one line each."""
+    """Return the verdicts on the headline claims, one line each."""
     return [
         f"{verdict.claim.text}: {verdict.ours} ({verdict.ours.numbers})"
         for verdict in verdicts

@@ -1,4 +1,4 @@
-"""Where the numbers come from: events, rules, machines, and what must be said first."""
+"""Origin of the numbers: events, rules, machines, and the caveats of a report."""
 
 import dataclasses
 import json
@@ -34,12 +34,12 @@ class Source:
 
     @property
     def published_events(self) -> int:
-        """How many the paper trained on and validated with."""
+        """Number of events that the paper trained and validated on."""
         return PUBLISHED_EVENTS[self.dataset]
 
 
 def sources(results: Iterable[CellResult]) -> list[Source]:
-    """One for each data set, or more if cells are not of the same kind."""
+    """List the sources: one per data set, or more if its cells differ."""
     counts: dict[tuple[str, str, int, str, str], int] = {}
     for result in results:
         about = result.about
@@ -62,7 +62,7 @@ def rules_text(source: Source) -> str:
 
 
 def _other_rules(source: Source) -> list[str]:
-    """What differs from the paper, whose trainings end by early stopping alone."""
+    """Describe how the rules differ from the paper's, which stops trainings early only."""
     rules = json.loads(source.rules)
     usual = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
     texts = []
@@ -76,7 +76,7 @@ def _other_rules(source: Source) -> list[str]:
 
 
 def caveats(results: Sequence[CellResult]) -> list[str]:
-    """What a reader must know before any number, one sentence or two each."""
+    """Return what a reader must know before any number, one or two sentences each."""
     found = []
     own = sources(results)
     simulated = sorted({s.dataset.upper() for s in own if s.simulated})
@@ -118,7 +118,7 @@ def caveats(results: Sequence[CellResult]) -> list[str]:
 
 
 def environments(results: Iterable[CellResult]) -> dict[str, list[str]]:
-    """The values that each entry of the cells' environments has, but for the host."""
+    """Collect the values of each entry of the cells' environments, except the host."""
     found: dict[str, set[str]] = {}
     for result in results:
         for name, value in result.about.get("environment", {}).items():
@@ -129,14 +129,14 @@ def environments(results: Iterable[CellResult]) -> dict[str, list[str]]:
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-    """Which cells of a group are there: ``states[shape][activation]``."""
+    """Which cells of a group are trained: ``states[shape][activation]``."""
 
     group: Group
     states: dict[tuple[int, int], dict[str, str]]
 
 
 def coverage(reading: Reading) -> list[Coverage]:
-    """Cells of every group of the paper's grid, trained or not."""
+    """Compute the coverage of every group of the paper's grid."""
     states = dict.fromkeys((cell.name for cell in paper()), NOT_TRAINED)
     for word in ("damaged", "running", "failed"):
         states |= {name: word for name, _ in getattr(reading, word)}
@@ -159,7 +159,7 @@ def coverage(reading: Reading) -> list[Coverage]:
 
 
 def missing_lines(reading: Reading) -> list[str]:
-    """A line for each architecture of the grid that lacks cells, and for each problem."""
+    """List each architecture of the grid that lacks cells, and each problem."""
     lines = []
     for covered in coverage(reading):
         for (depth, width), states in covered.states.items():

@@ -1,4 +1,4 @@
-"""A store becomes a directory: page, Markdown, tables and figures."""
+"""Write the report of a store into a directory: page, Markdown, tables and figures."""
 
 import csv
 import dataclasses
@@ -19,7 +19,7 @@ PAGE, MARKDOWN = "report.html", "report.md"
 
 
 class NothingToReport(ValueError):
-    """The store has no completed cell."""
+    """Raised when a store has no completed cell."""
 
 
 def run(
@@ -30,7 +30,7 @@ def run(
     docs: Path | None = None,
     sections: Sequence[Path] = (),
 ) -> Path:
-    """Write the report of a store into a directory; returns the page.
+    """Write the report of a store into a directory; return the path of the page.
 
     Args:
       store: what ``python -m experiments sweep`` filled; it is only read.
@@ -43,7 +43,7 @@ def run(
     Raises:
       FileNotFoundError: there is no store, or no such file.
       NothingToReport: the store has no completed cell.
-      ValueError: the file is another one.
+      ValueError: the file has another format.
     """
     for path in sections:
         if not path.is_file():
@@ -67,7 +67,7 @@ def run(
 
 
 def verdict_lines(store: Path) -> list[str]:
-    """The verdicts on the headline claims, one line each.
+    """Return the verdicts on the headline claims, one line each.
 
     Raises:
       FileNotFoundError: there is no store.
@@ -77,7 +77,7 @@ def verdict_lines(store: Path) -> list[str]:
 
 
 def depth_lines(store: Path) -> list[str]:
-    """What depth does to ReLU and to DBN n=3 in each group of residual networks."""
+    """Describe what depth does to ReLU and to DBN n=3 in each residual group."""
     tables = of_store(_read(store).results).intervals
     return [
         line
@@ -100,7 +100,7 @@ def _read(root: Path) -> store.Reading:
 
 
 def markdown(made: Contents) -> str:
-    """Everything but the curves, as text."""
+    """Format everything except the curves as Markdown."""
     lines = ["# The paper's experiments, run again", ""]
     lines += [f"> {caveat}\n" for caveat in made.caveats]
     lines += [f"- **{fact.number}** {fact.label}. {fact.detail}" for fact in made.facts]
@@ -142,7 +142,7 @@ def _write(path: Path, content: str) -> None:
 
 
 def _write_models(results: list[CellResult], path: Path) -> None:
-    """Every seed of every cell, on which all tables rest."""
+    """Write every seed of every cell, from which all tables are computed."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         names = ("dataset", "residual", "depth", "width", "activation")

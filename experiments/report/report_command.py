@@ -19,7 +19,7 @@ tables/ as Markdown, CSV and LaTeX, and figures/ as PNG and SVG.
 
 
 def main(argv: list[str]) -> int:
-    """Make a report; returns the exit status.
+    """Make a report; return the exit status.
 
     1: there is nothing to report, or no place to write to. 3: the disk is full.
     """
@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options."""
+    """Define the options."""
     top = new_parser("report", _DESCRIPTION)
     top.add_argument(
         "--store", type=Path, default=Path("results/sweep"), help="(results/sweep)"

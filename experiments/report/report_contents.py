@@ -1,4 +1,4 @@
-"""All that a report says, before it is written in any format."""
+"""The contents of a report, before they are written in any format."""
 
 import dataclasses
 import statistics
@@ -27,7 +27,7 @@ from experiments.sweep.grid import FEATURES, Cell, paper
 
 @dataclasses.dataclass(frozen=True)
 class Fact:
-    """A number, what it counts, and more about it."""
+    """A number, what it counts, and a detail."""
 
     number: str
     label: str
@@ -50,7 +50,7 @@ class Contents:
 def contents(
     reading: Reading, folder: Path, memory: Mapping[str, int] | None = None
 ) -> Contents:
-    """The report of a store; its figures are drawn into the folder."""
+    """Compute the report of a store and draw its figures into a folder."""
     results = reading.results
     ours, theirs = of_store(results, memory), of_paper()
     return Contents(
@@ -67,7 +67,7 @@ def contents(
 def judged(
     results: Sequence[CellResult], memory: Mapping[str, int] | None = None
 ) -> list[Verdict]:
-    """The paper's claims, which are about its grid and no other cells."""
+    """Judge the paper's claims by the cells of its grid; other cells are left out."""
     grid = set(paper())
     own = [result for result in results if result.cell in grid]
     seeds = sorted({seed for result in own for seed in result.history})
@@ -80,13 +80,13 @@ def judged(
 
 
 def _without(result: CellResult, seed: int) -> CellResult:
-    """A cell that was trained with the other seeds only."""
+    """Return a cell without one of its seeds."""
     kept = {key: value for key, value in result.history.items() if key != seed}
     return dataclasses.replace(result, history=kept)
 
 
 def tables(ours: Evidence, paper: Evidence) -> list[Table]:
-    """All tables in the order of the paper."""
+    """Make all tables in the order of the paper."""
     return [
         *(
             efficiency.view(group, METRICS[name], rows, paper.efficiency[group, name])
@@ -104,7 +104,7 @@ def tables(ours: Evidence, paper: Evidence) -> list[Table]:
 def draw(
     trained: Sequence[Model], ours: Evidence, paper: Evidence, folder: Path
 ) -> list[Figure]:
-    """Every figure that there are models for."""
+    """Draw every figure for which there are models."""
     found = [figures.savings(ours.efficiency, paper.efficiency, folder)]
     operations = _operations(trained)
     for group in GROUPS:
@@ -130,7 +130,7 @@ def draw(
 
 
 def _operations(trained: Sequence[Model]) -> dict[Cell, float]:
-    """Mean FLOPs over the seeds of each cell that has them."""
+    """Return the mean FLOPs over the seeds of each cell, where they are known."""
     known: dict[Cell, list[float]] = {}
     for model in trained:
         if model.flops is not None:
@@ -139,7 +139,7 @@ def _operations(trained: Sequence[Model]) -> dict[Cell, float]:
 
 
 def facts(results: Sequence[CellResult], evidence: Evidence) -> list[Fact]:
-    """The facts of a store with at least one cell."""
+    """Return the facts of a store with at least one cell."""
     trainings = sum(len(result.history) for result in results)
     total = len(paper())
     return [
@@ -155,7 +155,7 @@ def facts(results: Sequence[CellResult], evidence: Evidence) -> list[Fact]:
 
 
 def _no_larger(evidence: Evidence) -> list[Fact]:
-    """Architectures that a DBN of no more parameters beats."""
+    """Count the architectures that a DBN of no more parameters beats."""
     counts = {}
     for metric in METRICS:
         known = [
@@ -178,7 +178,7 @@ def _no_larger(evidence: Evidence) -> list[Fact]:
 
 
 def _lower_loss(evidence: Evidence) -> list[Fact]:
-    """DBN cells whose median loss ends below ReLU's."""
+    """Count the DBN cells whose median loss ends below ReLU's."""
     pairs = [
         (row, against)
         for rows in evidence.convergence.values()
@@ -207,7 +207,7 @@ def _lower_loss(evidence: Evidence) -> list[Fact]:
 
 
 def _best(evidence: Evidence) -> list[Fact]:
-    """The cell of the highest mean AUC on each data set."""
+    """Return the cell of the highest mean AUC on each data set."""
     found = []
     for dataset in FEATURES:
         rows = [

@@ -1,4 +1,4 @@
-"""How every figure looks, and how it is written: PNG, SVG, and SVG for the page.
+"""Style of all figures, and their files: PNG, SVG, and SVG for the page.
 
 In the page, text and lines take the colours of the page's theme: each colour below is
 replaced by the CSS variable of its name, the colour itself standing in for it elsewhere.
@@ -43,7 +43,7 @@ STYLE = {
 
 
 def colour(activation: str) -> str:
-    """Red for fixed activations, blue for DBN."""
+    """Return a colour: red tones for fixed activations, blue tones for DBN."""
     if activation in FIXED:
         return FIXED[activation]
     degree = activation_order(activation)[1]
@@ -51,7 +51,7 @@ def colour(activation: str) -> str:
 
 
 def marker(activation: str) -> str:
-    """A shape too: colours alone do not tell everyone."""
+    """Return a marker, since not every reader can tell the colours apart."""
     return MARKERS.get(activation, "o")
 
 
@@ -64,10 +64,10 @@ def figure(
     bottom: float = 0.55,
     **gaps: float,
 ) -> Iterator[Any]:
-    """A figure in our style and its axes, a 2-d array of the ``shape``.
+    """Make a figure and its axes, a 2-d array of the ``shape``.
 
-    Margins are given in inches, not found: that takes half of the time of drawing, and
-    figures of one kind have their axes at the same place. The right one is for the legend.
+    Margins are given in inches; automatic ones would take half of the drawing time and put
+    the axes of similar figures at different places. The right margin holds the legend.
     """
     import matplotlib
     from matplotlib.figure import Figure
@@ -87,7 +87,7 @@ def figure(
 
 
 def logarithmic(axis: Any) -> None:
-    """A logarithmic x axis with labels such as 10k and 1M."""
+    """Make the x axis logarithmic, with labels such as 10k and 1M."""
     from matplotlib import ticker
 
     axis.set_xscale("log")
@@ -102,7 +102,7 @@ def logarithmic(axis: Any) -> None:
 
 
 def save(drawn: Any, path: Path) -> str:
-    """Write ``path`` with the suffixes .png and .svg; returns the SVG for the page."""
+    """Write ``path`` with the suffixes .png and .svg; return the SVG for the page."""
     import matplotlib
 
     with matplotlib.rc_context(STYLE):
@@ -114,7 +114,7 @@ def save(drawn: Any, path: Path) -> str:
 
 
 def for_page(svg: str, name: str) -> str:
-    """The ``<svg>`` element alone, with names of its own and the colours of the page."""
+    """Return the ``<svg>`` element with unique names and the colours of the page."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(\sid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
@@ -133,13 +133,13 @@ def for_page(svg: str, name: str) -> str:
 
 
 def variables() -> dict[str, str]:
-    """The CSS variables of the colours."""
+    """Return the CSS variables of the colours."""
     named = {"ink": INK, "faint": FAINT}
     named |= {f"act-{name.replace('_', '-')}": value for name, value in FIXED.items()}
     return named | {f"act-dbn-{i}": value for i, value in enumerate(DBN)}
 
 
 def variable(activation: str) -> str:
-    """The CSS variable of an activation's colour."""
+    """Return the CSS variable of an activation's colour."""
     named = {value: name for name, value in variables().items()}
     return named[colour(activation)]

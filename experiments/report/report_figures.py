@@ -1,4 +1,4 @@
-"""The paper's distributions, and what it does not draw: Pareto fronts and seeds."""
+"""Figures: the paper's distributions, Pareto fronts, seeds and savings."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ class Figure:
 def histogram(
     models: Sequence[Model], metric: Metric
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Edges of the bins, and for each activation how many models are in each."""
+    """Compute the edges of bins and, for each activation, the count of models in each bin."""
     values = {
         activation: [
             getattr(m, metric.name) for m in models if m.cell.activation == activation
@@ -55,7 +55,7 @@ def histogram(
 def distribution(
     models: Sequence[Model], group: Group, metric: Metric, folder: Path
 ) -> Figure:
-    """A stacked histogram of all models of a group."""
+    """Draw a stacked histogram of all models of a group."""
     name = f"distribution-{group.name}-{metric.name}"
     edges, counts = histogram(models, metric)
     with report_drawing.figure((7, 3.6)) as (drawn, axes):
@@ -95,7 +95,7 @@ def pareto(
     title: str,
     costs: Callable[[intervals.Row], float | None],
 ) -> Figure | None:
-    """AUC of every cell against a cost, with the fronts of fixed activations and DBN."""
+    """Draw the AUC of every cell against a cost, with Pareto fronts of both kinds."""
     points = [(row, value) for row in rows for value in [costs(row)] if value]
     if not points:
         return None
@@ -143,7 +143,7 @@ def pareto(
 
 
 def frontier(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
-    """The points that no cheaper point equals or beats, from cheap to dear.
+    """Return the points that no cheaper point equals or beats, by rising cost.
 
     >>> frontier([(3, 0.9), (1, 0.7), (2, 0.6), (4, 0.8)])
     ([1, 3], [0.7, 0.9])
@@ -157,7 +157,7 @@ def frontier(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
 
 
 def seeds(rows: Sequence[intervals.Row], group: Group, folder: Path) -> Figure:
-    """Mean AUC and its interval, for every architecture and activation."""
+    """Draw the mean AUC and its interval for every architecture and activation."""
     name = f"intervals-{group.name}"
     shapes = sorted({(row.cell.depth, row.cell.width) for row in rows})
     names = sorted({row.cell.activation for row in rows}, key=activation_order)
@@ -203,7 +203,7 @@ def savings(
     paper: dict[tuple[Group, str], list[efficiency.Row]],
     folder: Path,
 ) -> Figure:
-    """Parameters saved over the size of the ReLU network, ours over the paper's."""
+    """Draw the parameters saved against the size of the ReLU network, ours and the paper's."""
     with report_drawing.figure(
         (8, 5.6), (2, 2), right=0.15, bottom=0.95, wspace=0.2, hspace=0.5
     ) as (drawn, axes):

@@ -1,4 +1,4 @@
-"""The page: one file that needs nothing else, made of the templates in ``assets``."""
+"""The page: one self-contained file, rendered from the templates in ``assets``."""
 
 import json
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ SECTIONS = {
 
 
 def render(contents: Contents) -> str:
-    """The whole page as text."""
+    """Render the page."""
     import jinja2
 
     templates = jinja2.Environment(
@@ -70,7 +70,7 @@ def render(contents: Contents) -> str:
 
 
 def _choices(contents: Contents) -> dict[str, tuple[str, dict[str, str], str]]:
-    """What the bar above the tables chooses: heading, options, the first choice."""
+    """Return the selectors above the tables: heading, options, the default."""
     first = next(
         (group for group in GROUPS if contents.evidence.intervals[group]), GROUPS[0]
     )
@@ -116,7 +116,7 @@ def _provenance(contents: Contents) -> dict[str, Any]:
 
 
 def curve_data(results: Sequence[CellResult]) -> dict:
-    """Losses of every cell for the page to draw, as small integers."""
+    """Encode the losses of every cell as small integers, for the page to draw."""
     return {
         "scale": SCALE,
         "cells": {

@@ -1,4 +1,4 @@
-"""``docs/results.md``: what a store says of the paper, as a page of the documentation."""
+"""``docs/results.md``: the report of a store as a page of the documentation."""
 
 import re
 import shutil
@@ -85,7 +85,7 @@ _RULE = (
 
 
 def verdict_table(made: Contents) -> str:
-    """Every claim with our verdict, the evidence and the paper's own tables."""
+    """Make the table of claims with our verdict, the evidence and the paper's own tables."""
     head = ("claim", "verdict", "evidence", "the paper's own tables")
     lines = [
         (
@@ -101,7 +101,7 @@ def verdict_table(made: Contents) -> str:
 
 
 def closeness(made: Contents) -> list[str]:
-    """How many savings of residual networks are about those that the paper prints."""
+    """Count the savings of residual networks that are close to those the paper prints."""
     close = known = 0
     paper = of_paper().efficiency
     for (group, metric), rows in made.evidence.efficiency.items():
@@ -122,7 +122,7 @@ def closeness(made: Contents) -> list[str]:
 
 
 def section(path: Path, images: Path) -> str:
-    """A Markdown file one level lower, its images copied beside the page's."""
+    """Insert a Markdown file one heading level lower, with copies of its images."""
     text = path.read_text(encoding="utf-8")
 
     def moved(found: re.Match) -> str:

@@ -3,8 +3,7 @@
 The paper trained one seed at a time. Here all seeds of a cell train in one program, and
 a seed that has stopped waits in it for the others. The seconds of a training are those
 of its epochs divided by the number of seeds in the program; the table has their mean
-over the seeds. Compilation is not in it. Seconds of two devices say little beside each
-other, ratios to ReLU more.
+over the seeds, without compilation. Compare ratios to ReLU between devices, not seconds.
 
 Memory is not measured while cells train; ``python -m experiments plan --card`` compiles
 them for a GPU and writes what they take there, all seeds together.
@@ -70,7 +69,7 @@ class Row:
 def table(
     results: Sequence[CellResult], group: Group, memory: Mapping[str, int] | None = None
 ) -> list[Row]:
-    """A row for each architecture of the paper, and for any other that was trained.
+    """Make a row for each architecture of the paper, and for any other that was trained.
 
     Args:
       results: completed cells.
@@ -109,10 +108,10 @@ def table(
 
 
 def read_memory(path: Path) -> dict[str, int]:
-    """Bytes for names of cells, from the file that ``plan --card`` writes.
+    """Read the bytes of each cell, by name, from the file that ``plan --card`` writes.
 
     Raises:
-      ValueError: it is another file.
+      ValueError: the file has another format.
     """
     with path.open(newline="") as file:
         lines = list(csv.DictReader(file))
@@ -126,7 +125,7 @@ def read_memory(path: Path) -> dict[str, int]:
 
 
 def runtime(result: CellResult) -> Runtime | None:
-    """Runtime of one cell; None if no seed completed an epoch."""
+    """Compute the runtime of one cell; None if no seed completed an epoch."""
     trained = models([result])
     if not trained:
         return None
@@ -137,7 +136,7 @@ def runtime(result: CellResult) -> Runtime | None:
 
 
 def view(group: Group, rows: Sequence[Row], paper: Sequence[Row]) -> Table:
-    """Seconds of one group, and memory if it is known of any cell."""
+    """Make the table of seconds of one group, with memory if it is known of any cell."""
     columns = [
         shape_column(group),
         Column("ReLU", "relu_seconds", lambda row: _seconds(row, row.relu)),

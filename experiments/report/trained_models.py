@@ -13,11 +13,10 @@ Per event, forward and backward, with ``d`` features, depth ``L``, width ``W``:
 | SELU, GeLU (one exponential each, counted as 10) | 14 | 18 |
 | Bernstein of degree n | 2 n + 8 | 5 n + 8 |
 
-A Bernstein polynomial takes a multiply-add per degree and a division or so to begin
-with; its gradients take one more for the slope and three operations for the
-coefficients. The optimiser (a dozen per parameter and step, nothing beside a batch of
-thousands) and validation are left out. It is arithmetic, not time: what a device makes
-of it is another matter.
+A Bernstein polynomial takes a multiply-add per degree and about one division; its gradients
+take one more multiply-add for the slope and three operations for the coefficients. The
+optimiser (a dozen operations per parameter and step, negligible beside a batch of thousands)
+and validation are left out. These are counts of operations, not times.
 """
 
 import dataclasses
@@ -62,7 +61,7 @@ class Model:
 
 
 def models(results: Iterable[CellResult]) -> list[Model]:
-    """Every seed that completed an epoch; :func:`untrained` has the others."""
+    """Return every seed that completed an epoch; :func:`untrained` returns the others."""
     return [
         _model(result, seed)
         for result in results
@@ -72,7 +71,7 @@ def models(results: Iterable[CellResult]) -> list[Model]:
 
 
 def untrained(results: Iterable[CellResult]) -> list[tuple[Cell, int]]:
-    """Seeds without a single complete epoch: they are in no table."""
+    """Return the seeds without a complete epoch, which are in no table."""
     return [
         (result.cell, seed)
         for result in results
@@ -82,7 +81,7 @@ def untrained(results: Iterable[CellResult]) -> list[tuple[Cell, int]]:
 
 
 def diverged(results: Iterable[CellResult]) -> list[tuple[Cell, int]]:
-    """Seeds that stopped because a loss or gradient was not finite."""
+    """Return the seeds that stopped because a loss or gradient was not finite."""
     return [
         (result.cell, seed)
         for result in results
@@ -92,7 +91,7 @@ def diverged(results: Iterable[CellResult]) -> list[tuple[Cell, int]]:
 
 
 def within(models: Sequence[Model], group: Group) -> list[Model]:
-    """Those of a group."""
+    """Return the models of a group."""
     return [model for model in models if Group.of(model.cell) == group]
 
 
@@ -118,7 +117,7 @@ def _highest(auc: np.ndarray) -> float:
 
 
 def event_flops(cell: Cell) -> int:
-    """Operations forward and backward for one event.
+    """Count the operations forward and backward for one event.
 
     >>> event_flops(Cell("higgs", True, 5, 16, "relu"))
     10592
@@ -135,14 +134,14 @@ def event_flops(cell: Cell) -> int:
 
 
 def _activation_flops(cell: Cell) -> int:
-    """Operations of one neuron's activation, forward and backward."""
+    """Count the operations of one neuron's activation, forward and backward."""
     if cell.degree is None:
         return _FIXED[cell.activation]
     return 7 * cell.degree + 16
 
 
 def epoch_flops(result: CellResult) -> float | None:
-    """Operations of an epoch over the training rows; None if their number is not known."""
+    """Count the operations of an epoch; None if the number of events is not known."""
     events = result.about.get("events")
     fraction = result.about.get("config", {}).get("test_fraction")
     if events is None or fraction is None:

@@ -1,1 +1,1 @@
-"""How much the conclusions hang on what the paper leaves open."""
+"""How far the conclusions depend on what the paper leaves open."""

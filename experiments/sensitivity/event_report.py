@@ -19,7 +19,7 @@ Shape = tuple[int, int]
 
 
 def table(found: Sequence[Trained]) -> Table:
-    """Every network on every number of events."""
+    """Make the table of every network on every number of events."""
     columns = [
         Column("Network", "depth", lambda r: shape_name(r.cell)),
         Column("Events", "events", lambda r: f"{r.rows:,}"),
@@ -64,19 +64,19 @@ def table(found: Sequence[Trained]) -> Table:
 
 
 def shapes(found: Sequence[Trained]) -> list[Shape]:
-    """The architectures, in order."""
+    """Return the architectures, in order."""
     return sorted({(r.cell.depth, r.cell.width) for r in found})
 
 
 def ranking(found: Sequence[Trained], shape: Shape, rows: int) -> list[str]:
-    """Activations by mean AUC, the highest first."""
+    """Rank activations by mean AUC, the highest first."""
     own = [r for r in found if (r.cell.depth, r.cell.width) == shape and r.rows == rows]
     own.sort(key=lambda r: -r.row.auc.mean)
     return [r.cell.activation for r in own]
 
 
 def sentences(found: Sequence[Trained]) -> list[str]:
-    """Whether the order of the activations turns as data grow."""
+    """Say whether the order of the activations changes as data grow."""
     lines = []
     for shape in shapes(found):
         sizes = sorted({r.rows for r in found if (r.cell.depth, r.cell.width) == shape})
@@ -94,7 +94,7 @@ def sentences(found: Sequence[Trained]) -> list[str]:
 
 
 def draw(found: Sequence[Trained], path: Path) -> None:
-    """A panel for each architecture and metric; written as PNG and SVG."""
+    """Draw a panel for each architecture and metric, as PNG and SVG."""
     columns = shapes(found)
     size = (3.2 * len(columns) + 1.7, 5.2)
     with report_drawing.figure(
@@ -127,7 +127,7 @@ def draw(found: Sequence[Trained], path: Path) -> None:
 
 
 def write(out: Path, found: Sequence[Trained], study: EventStudy) -> str:
-    """Write ``events.md``, the table as CSV and the figure; returns the text."""
+    """Write ``events.md``, the table as CSV and the figure; return the text."""
     out.mkdir(parents=True, exist_ok=True)
     own = table(found)
     (out / "events.csv").write_text(comma_separated(own))

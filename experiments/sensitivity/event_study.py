@@ -1,7 +1,7 @@
-"""Does the order of the degrees turn as data grow? The same networks on more events.
+"""Train the same networks on more events: does the order of the degrees change?
 
-With some ten thousand events a low degree has the higher AUC; the paper, with millions, says
-the opposite. The events are simulated, so there are as many as wanted.
+With tens of thousands of events a low degree has the higher AUC; the paper, with millions,
+finds the opposite. The events are simulated, so any number is available.
 """
 
 import dataclasses
@@ -49,7 +49,7 @@ class EventStudy:
     paper_shapes: tuple[tuple[int, int], ...] = ()
 
     def parts(self) -> list["Part"]:
-        """One for each number of events, the smallest first."""
+        """Make a part for each number of events, the smallest first."""
         found = [
             Part(rows, self._cells(self.shapes), self._options(rows))
             for rows in sorted(self.sizes)
@@ -93,11 +93,11 @@ class Part:
         return (DEFAULT,)
 
     def cells(self, setting: Setting) -> list[Cell]:
-        """The networks."""
+        """Return the networks."""
         return list(self.networks)
 
     def config(self, setting: Setting, cell: Cell) -> jb.train.TrainConfig:
-        """The options of one training."""
+        """Return the configuration of one training."""
         return jb.train.TrainConfig(cell.network, **dict(self.options))
 
 

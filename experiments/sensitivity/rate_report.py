@@ -1,4 +1,4 @@
-"""What a tuned learning rate leaves of the paper's claims: two tables and sentences."""
+"""The paper's claims with a tuned learning rate: two tables and sentences."""
 
 import dataclasses
 import math
@@ -58,7 +58,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class ClaimRow:
-    """What the paper claims of an architecture, at its rate and with tuned ones.
+    """The paper's claims about an architecture, at its rate and at tuned ones.
 
     Attributes:
       depth, width: of the ReLU network.
@@ -77,7 +77,7 @@ class ClaimRow:
 
 
 def rows(tuned: Sequence[Tuned]) -> list[Row]:
-    """Every network that is known at both rates."""
+    """Make a row for every network that is trained at both rates."""
     fixed, best = at_papers_rate(tuned), chosen(tuned)
     return [
         Row(
@@ -104,7 +104,7 @@ def _gain(networks: Networks, cell: Cell) -> Interval | None:
 
 
 def claim_rows(tuned: Sequence[Tuned]) -> list[ClaimRow]:
-    """Savings, losses and crossovers of every architecture that has a ReLU network."""
+    """Compute savings, losses and crossovers of every architecture that has a ReLU network."""
     both = [_claims(at_papers_rate(tuned)), _claims(chosen(tuned))]
     return [
         ClaimRow(*shape, *zip(*(each[shape] for each in both), strict=True))
@@ -135,7 +135,7 @@ def _claims(networks: Networks) -> dict[tuple[int, int], tuple]:
 
 
 def network_table(found: Sequence[Row]) -> Table:
-    """Each network at both rates."""
+    """Make the table of each network at both rates."""
     columns = [
         Column("Network", "depth", lambda r: shape_name(r.cell)),
         Column(
@@ -179,7 +179,7 @@ def network_table(found: Sequence[Row]) -> Table:
 
 
 def claim_table(found: Sequence[ClaimRow]) -> Table:
-    """What is left of savings, losses and crossovers."""
+    """Make the table of savings, losses and crossovers at both rates."""
     columns, fields = (
         [Column("ReLU network", "depth", shape_name)],
         {
@@ -219,7 +219,7 @@ def claim_table(found: Sequence[ClaimRow]) -> Table:
 
 
 def sentences(found: Sequence[Row], claims: Sequence[ClaimRow]) -> list[str]:
-    """What follows, in words."""
+    """Describe what follows from the tables."""
     lines = []
     for row in found:
         if row.cell.degree is None or row.fixed_gain is None or row.tuned_gain is None:
@@ -245,7 +245,7 @@ def sentences(found: Sequence[Row], claims: Sequence[ClaimRow]) -> list[str]:
 
 
 def write(out: Path, tuned: Sequence[Tuned], about: str) -> str:
-    """Write ``rates.md`` and both tables as CSV; returns the text."""
+    """Write ``rates.md`` and both tables as CSV; return the text."""
     found, claims = rows(tuned), claim_rows(tuned)
     tables = claim_table(claims), network_table(found)
     out.mkdir(parents=True, exist_ok=True)
@@ -267,7 +267,7 @@ def write(out: Path, tuned: Sequence[Tuned], about: str) -> str:
 
 
 def about(study: RateStudy, given: Events) -> str:
-    """What was trained."""
+    """Describe what was trained."""
     cell = study.cells(study.every_setting[0])[0]
     config = study.config(study.every_setting[0], cell)
     schedule = "the paper's plateau rule"

@@ -1,4 +1,4 @@
-"""The fair fight: every network with its own best learning rate.
+"""Train every network with its own best learning rate.
 
 Events are divided once: the last fifth is the test set, which no choice sees. On the rest
 each network is trained with every learning rate; a seed holds out a fifth of these rows to
@@ -27,7 +27,7 @@ TEST_SHARE = 0.2
 
 
 def rate(learning_rate: float) -> Setting:
-    """Trained with this learning rate.
+    """Make the setting of a learning rate.
 
     >>> rate(0.003).name
     'rate-0.003'
@@ -45,7 +45,7 @@ class RateStudy:
       width: their width.
       activations: as a sweep names them.
       rates: the learning rates to choose from; the paper's must be among them.
-      rows: events, at most; test rows included.
+      rows: maximum number of events, including test rows.
       training: options of ``TrainConfig`` for all of them.
     """
 
@@ -59,7 +59,7 @@ class RateStudy:
     )
 
     def __post_init__(self):
-        """Refuse rates without the paper's, which all others are compared with."""
+        """Raise ValueError unless the paper's rate is included, for comparison."""
         if PAPERS_RATE not in self.rates:
             raise ValueError(
                 f"rates must contain the paper's, {PAPERS_RATE}, got {self.rates}"
@@ -72,7 +72,7 @@ class RateStudy:
         return tuple(map(rate, first))
 
     def cells(self, setting: Setting) -> list[Cell]:
-        """The same networks under every rate."""
+        """Return the networks, the same for every rate."""
         return [
             Cell("higgs", True, depth, self.width, activation)
             for depth in self.depths
@@ -80,7 +80,7 @@ class RateStudy:
         ]
 
     def config(self, setting: Setting, cell: Cell) -> jb.train.TrainConfig:
-        """The options of one training."""
+        """Return the configuration of one training."""
         return jb.train.TrainConfig(cell.network, **self.training, **setting.training)
 
 
@@ -116,7 +116,7 @@ class Tuned:
         return self.result.cell
 
     def scored(self) -> list[Model]:
-        """Its seeds as models whose AUC is that of the test rows."""
+        """Return its seeds as models whose AUC is that of the test rows."""
         return [
             dataclasses.replace(model, auc=self.test[model.seed])
             for model in models([self.result])
@@ -149,7 +149,7 @@ def run(
 
 
 def divided(given: Events) -> tuple[Events, jb.data.Dataset]:
-    """Rows to train and choose on, and the last fifth to score on."""
+    """Divide events into rows to train and choose on, and the last fifth to score on."""
     data, keep = given.data, int(len(given.data) * (1 - TEST_SHARE))
 
     def part(name: str, rows: slice) -> jb.data.Dataset:
@@ -186,7 +186,7 @@ def _test_auc(
 
 
 def chosen(tuned: Sequence[Tuned]) -> dict[Cell, Tuned]:
-    """The rate of each network: that of the highest mean validation AUC."""
+    """Choose the rate of the highest mean validation AUC for each network."""
     best: dict[Cell, Tuned] = {}
     for each in tuned:
         if each.test and (
@@ -197,7 +197,7 @@ def chosen(tuned: Sequence[Tuned]) -> dict[Cell, Tuned]:
 
 
 def at_papers_rate(tuned: Sequence[Tuned]) -> dict[Cell, Tuned]:
-    """Each network as the paper trains it."""
+    """Return each network as the paper trains it."""
     return {
         each.cell: each
         for each in tuned

@@ -1,4 +1,4 @@
-"""What a setting changes: pure functions of the results."""
+"""Effects of a setting, as pure functions of the results."""
 
 import dataclasses
 import statistics
@@ -104,9 +104,9 @@ class Compared:
 def compare(
     settings: Sequence[Setting], results: Mapping[str, Sequence[CellResult]]
 ) -> list[Compared]:
-    """Every network under every setting, the default first.
+    """Compare every network under every setting, the default first.
 
-    Networks of which some part has no number, as no seed completed an epoch, are left out.
+    Networks without a number, because no seed completed an epoch, are left out.
     """
     numbers = {name: _numbers(own) for name, own in results.items()}
     default, found = numbers[DEFAULT.name], []

@@ -11,13 +11,13 @@ from experiments.core.options import add_out, positive
 from experiments.core.options import parser as new_parser
 
 _DESCRIPTION = """\
-How much do the conclusions hang on what the paper leaves open? Trains small residual
+How far do the conclusions depend on what the paper leaves open? Trains small residual
 networks with other intervals, initialisations, weight decays of the coefficients and with
 monotone polynomials, and compares AUC and loss with the default and with ReLU.
 
 On HIGGS events that are at hand (JAXBERN_DATA), else on simulated ones. Writes a table
 (Markdown, CSV), a figure (PNG, SVG) and what follows from the numbers. It can be stopped:
-the same command goes on where it was.
+the same command continues where it was.
 
   python -m experiments sensitivity rates      every network with its own learning rate,
                                                chosen on validation rows, scored on test rows
@@ -39,7 +39,7 @@ on validation rows and scored on test rows that no choice sees. Residual network
 
 
 def main(argv: list[str]) -> int:
-    """Run the study; returns the exit status."""
+    """Run the study; return the exit status."""
     if argv[:1] == ["rates"]:
         options = rates_parser().parse_args(argv[1:])
         return _reported(options, _rates, options.out / "rates.md")
@@ -51,7 +51,7 @@ def main(argv: list[str]) -> int:
 
 
 def _choices(options: argparse.Namespace) -> str:
-    """Train the study of open choices; its text."""
+    """Train the study of open choices; return its text."""
     from experiments.sensitivity.sensitivity_run import run
     from experiments.sensitivity.sensitivity_study import QUICK, Study
 
@@ -60,7 +60,7 @@ def _choices(options: argparse.Namespace) -> str:
 
 
 def _rates(options: argparse.Namespace) -> str:
-    """Train the study of learning rates; its text."""
+    """Train the study of learning rates; return its text."""
     from experiments.core.progress import progress
     from experiments.sensitivity import rate_report, rate_study
     from experiments.sensitivity.sensitivity_training import load
@@ -78,7 +78,7 @@ def _rates(options: argparse.Namespace) -> str:
 
 
 def _events(options: argparse.Namespace) -> str:
-    """Train the study of the number of events; its text."""
+    """Train the study of the number of events; return its text."""
     from experiments.core.progress import progress
     from experiments.sensitivity import event_report, event_study
 
@@ -93,7 +93,7 @@ def _events(options: argparse.Namespace) -> str:
 
 
 def _with_options(study, options: argparse.Namespace):
-    """A study with the rows and epochs of a command line."""
+    """Return a study with the rows and epochs of a command line."""
     training = dict(study.training)
     if options.epochs is not None:
         training["epochs"] = options.epochs
@@ -107,7 +107,7 @@ def _reported(
     run: Callable[[argparse.Namespace], str],
     written: Path,
 ) -> int:
-    """Run a study, print its text, say what went wrong; returns the exit status."""
+    """Run a study, print its text or error, and return the exit status."""
     # Imported here: help must not wait for JAX.
     import jaxbern as jb
     from experiments.sensitivity.sensitivity_training import Failed
@@ -135,7 +135,7 @@ def _reported(
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of the study of open choices."""
+    """Define the options of the study of open choices."""
     top = new_parser("sensitivity", _DESCRIPTION)
     _add_options(top)
     add_out(top, "results/sensitivity")
@@ -143,7 +143,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def rates_parser() -> argparse.ArgumentParser:
-    """The options of the study of learning rates."""
+    """Define the options of the study of learning rates."""
     top = new_parser("sensitivity rates", _RATES)
     _add_options(top)
     top.add_argument(
@@ -157,7 +157,7 @@ def rates_parser() -> argparse.ArgumentParser:
 
 
 def events_parser() -> argparse.ArgumentParser:
-    """The options of the study of the number of events."""
+    """Define the options of the study of the number of events."""
     top = new_parser("sensitivity events", _EVENTS)
     top.add_argument(
         "--sizes",

@@ -1,4 +1,4 @@
-"""One figure: how far each network is from ReLU, whatever is chosen."""
+"""One figure: the distance of each network to ReLU under every setting."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,7 +41,7 @@ def draw(compared: Sequence[Compared], path: Path) -> None:
 
 
 def _panel(axis: Any, question: str, metric: str, compared, networks) -> None:
-    """One choice: its settings side by side, the default among them."""
+    """Draw one choice: its settings side by side, including the default."""
     own = [e for e in compared if e.setting.question == question]
     default = [e for e in compared if e.setting == DEFAULT]
     labels = list(dict.fromkeys(e.setting.label for e in own))
@@ -75,7 +75,7 @@ def _panel(axis: Any, question: str, metric: str, compared, networks) -> None:
 
 
 def _place(question: str, labels: Sequence[str]) -> int:
-    """Numbers stand in their order, the default among them; else it comes first."""
+    """Return the place of the default: in the order of numbers, else first."""
     numbers = [*labels, DEFAULT_LABELS[question]]
     try:
         ordered = sorted(float(text.lstrip("±")) for text in numbers)
@@ -85,7 +85,7 @@ def _place(question: str, labels: Sequence[str]) -> int:
 
 
 def _margins(change: Change) -> tuple[float, float, float]:
-    """Lowest seed, median and highest; up is better than ReLU's median."""
+    """Return lowest seed, median and highest; above zero is better than ReLU's median."""
     sign = 1 if change.metric == "auc" else -1
     relu = change.median - change.margin
     ends = sorted(sign * (value - relu) for value in change.values.values())

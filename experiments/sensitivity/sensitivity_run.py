@@ -1,4 +1,4 @@
-"""``run``: from a study to its table, its figure and what follows from them."""
+"""``run``: train a study and write its table, figure and conclusions."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from experiments.sweep.sweep_events import Events
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What came out.
+    """The outcome of a study.
 
     Attributes:
       compared: every network under every setting.
@@ -82,7 +82,7 @@ def write(out: Path, compared: Sequence[Compared], about: str) -> Report:
 
 
 def about(study: Study, given: Events) -> str:
-    """What was trained."""
+    """Describe what was trained."""
     config = study.config(DEFAULT, study.cells(DEFAULT)[0])
     return (
         f"Residual networks on {len(given.data):,} events of {given.source}, "
@@ -94,7 +94,7 @@ def about(study: Study, given: Events) -> str:
 
 
 def conclusion(compared: Sequence[Compared]) -> list[str]:
-    """Which wins there are by default, what they hang on, and how large changes are."""
+    """Describe the wins by default, what they depend on, and the size of changes."""
     default = [each for each in compared if each.setting == DEFAULT]
     others = [each for each in compared if each.setting != DEFAULT]
     return [
@@ -117,7 +117,7 @@ def _by_default(default: Sequence[Compared]) -> str:
 
 
 def _losses(others: Sequence[Compared], metric: str) -> str:
-    """Which of these wins a setting undoes."""
+    """List the wins that a setting undoes."""
     settings = list(dict.fromkeys(each.setting.name for each in others))
     lost: dict[str, list[str]] = {}
     for each in others:
@@ -135,7 +135,7 @@ def _losses(others: Sequence[Compared], metric: str) -> str:
 
 
 def _largest(others: Sequence[Compared], default: Sequence[Compared]) -> str:
-    """The largest change of a median AUC that each choice makes."""
+    """Return the largest change of a median AUC by each choice."""
     parts = []
     for question in dict.fromkeys(each.setting.question for each in others):
         own = [each for each in others if each.setting.question == question]
@@ -150,7 +150,7 @@ def _largest(others: Sequence[Compared], default: Sequence[Compared]) -> str:
 
 
 def _verdict(others: Sequence[Compared], metric: str) -> str:
-    """A choice matters if one of its settings undoes a win."""
+    """Say whether a choice matters: whether one of its settings undoes a win."""
     matters: dict[str, bool] = {}
     for each in others:
         change: Change = getattr(each, metric)

@@ -1,4 +1,4 @@
-"""What is varied, one choice at a time, and on which networks."""
+"""The choices that are varied, one at a time, and the networks."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Unique, and fit to be the name of a directory.
+        """Unique name, usable as the name of a directory.
 
         >>> interval(2).name, coeff_decay(0.01).name, DEFAULT.name
         ('interval-2', 'decay-0.01', 'default')
@@ -41,17 +41,17 @@ INTERVAL, INIT, DECAY, SHAPE = "interval", "initialisation", "decay", "shape"
 
 
 def interval(end: float) -> Setting:
-    """Polynomials on ``[-end, end]``."""
+    """Put polynomials on ``[-end, end]``."""
     return Setting(INTERVAL, f"±{end:g}", {"lower": -end, "upper": end})
 
 
 def init(name: str) -> Setting:
-    """Coefficients start as one of :mod:`jaxbern.initializers`."""
+    """Start coefficients by one of :mod:`jaxbern.initializers`."""
     return Setting(INIT, name, {"init": name})
 
 
 def coeff_decay(decay: float) -> Setting:
-    """Coefficients have a weight decay of their own."""
+    """Give coefficients their own weight decay."""
     return Setting(DECAY, f"{decay:g}", training={"coeff_decay": decay})
 
 
@@ -67,7 +67,7 @@ DEFAULT_LABELS = {INTERVAL: "±3", INIT: "smooth", DECAY: "0.0001", SHAPE: "free
 
 
 class Settings(Protocol):
-    """What can be trained: settings, and the cells of each."""
+    """Interface of a study: settings, and the cells of each."""
 
     @property
     def every_setting(self) -> tuple[Setting, ...]:
@@ -75,24 +75,24 @@ class Settings(Protocol):
         ...
 
     def cells(self, setting: Setting) -> list[Cell]:
-        """The networks to train under a setting."""
+        """Return the networks to train under a setting."""
         ...
 
     def config(self, setting: Setting, cell: Cell) -> jb.train.TrainConfig:
-        """The options of one training."""
+        """Return the configuration of one training."""
         ...
 
 
 @dataclasses.dataclass(frozen=True)
 class Study:
-    """Which settings, on which networks, by which rules.
+    """A study: settings, networks and training options.
 
     Attributes:
       shapes: depth and width of residual networks.
       degrees: of the polynomials.
       init_degrees: those for the initialisation, which matters more as they grow.
       settings: besides the default.
-      rows: events, at most.
+      rows: maximum number of events.
       training: options of ``TrainConfig`` for all of them.
     """
 
@@ -121,7 +121,7 @@ class Study:
         return (DEFAULT, *self.settings)
 
     def cells(self, setting: Setting) -> list[Cell]:
-        """Its networks; the default has ReLU's too."""
+        """Return the networks of a setting; the default includes ReLU."""
         degrees = self.degrees if setting.question in _FEW else self.init_degrees
         found = [
             Cell("higgs", True, *shape, f"bernstein:{degree}")
@@ -133,7 +133,7 @@ class Study:
         return found
 
     def config(self, setting: Setting, cell: Cell) -> jb.train.TrainConfig:
-        """Options for training a cell under a setting."""
+        """Return the configuration of a cell under a setting."""
         network = dataclasses.replace(cell.network, **setting.network)
         return jb.train.TrainConfig(network, **self.training, **setting.training)
 

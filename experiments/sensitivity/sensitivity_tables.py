@@ -1,4 +1,4 @@
-"""The table of a study, and the same network by network."""
+"""The table of a study, by setting and by network."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -28,12 +28,12 @@ class Row:
 
     @property
     def survives(self) -> bool:
-        """Whether nothing that beats ReLU by default stops to, by either metric."""
+        """Whether every network that beats ReLU by default still does, by both metrics."""
         return self.auc.survives and self.loss.survives
 
 
 def rows(compared: Sequence[Compared]) -> list[Row]:
-    """One for each setting, in their order."""
+    """Make a row for each setting, in order."""
     names = dict.fromkeys(each.setting.name for each in compared)
     found = []
     for name in names:
@@ -45,7 +45,7 @@ def rows(compared: Sequence[Compared]) -> list[Row]:
 
 
 def overview(compared: Sequence[Compared]) -> Table:
-    """A line for each setting."""
+    """Make the table with a line for each setting."""
     columns = [
         Column("choice", "question", _choice),
         Column("setting", "setting", _label),
@@ -97,7 +97,7 @@ def overview(compared: Sequence[Compared]) -> Table:
 
 
 def details(compared: Sequence[Compared]) -> Table:
-    """A line for each network under each setting."""
+    """Make the table with a line for each network under each setting."""
     columns = [
         Column("choice", "question", lambda row: _choice(row.setting)),
         Column("setting", "setting", lambda row: _label(row.setting)),

@@ -1,7 +1,7 @@
-"""Trains a study: each setting has a store of its own, as a sweep makes it.
+"""Train a study into one store per setting, as a sweep does.
 
-So a study can be killed and goes on where it was, and ``python -m experiments report
---store .../stores/NAME`` has more to say about one setting.
+A study that was killed continues where it was, and ``python -m experiments report --store
+.../stores/NAME`` reports on one setting in full.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,13 +27,13 @@ JOBS = 2  # at a time on a processor: one compiles while the other trains
 
 
 class Failed(RuntimeError):
-    """A cell could not be trained; the text says why."""
+    """Raised when a cell could not be trained; the text says why."""
 
 
 def load(source: str | None, rows: int) -> Events:
-    """HIGGS from a source, as a sweep takes it.
+    """Load HIGGS events from a source, as a sweep does.
 
-    If none is named: that at hand on this machine, else simulated events.
+    Without a source: events found on this machine, else simulated ones.
     """
     if source is not None:
         return sweep_events.load("higgs", source, rows)
@@ -49,7 +49,7 @@ def train(
     out: Path,
     done: Callable[[str], None] = lambda what: None,
 ) -> dict[str, list[CellResult]]:
-    """The results of each setting by its name, trained now or found.
+    """Return the results of each setting by name, training what is missing.
 
     Args:
       study: what to train.
@@ -92,12 +92,12 @@ def _jobs(study: Settings, setting: Setting, given: Events, out: Path) -> Sequen
 
 
 def store(out: Path, setting: Setting) -> Path:
-    """The directory of a setting's cells."""
+    """Return the directory of a setting's cells."""
     return (out / STORES / setting.name).resolve()
 
 
 class _Told(Progress):
-    """Tells of cells that have ended; one cell may do so under several settings."""
+    """Reports cells that have ended; a cell may end under several settings."""
 
     def __init__(self, done: Callable[[str], None]):
         super().__init__({}, 0, live=False)

@@ -1,1 +1,1 @@
-"""The paper's grid of trainings: which there are, what they gave, and how they are run."""
+"""The paper's grid of trainings: its cells, their results, and the commands that run them."""

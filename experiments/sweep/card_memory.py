@@ -1,4 +1,4 @@
-"""Memory that training a cell takes on a GPU that is not here: compiled, not guessed."""
+"""Memory of a training on a named GPU, read from the program compiled for it."""
 
 import time
 from typing import NamedTuple
@@ -13,7 +13,7 @@ class Memory(NamedTuple):
 
     Attributes:
       bytes: arguments, results and temporaries of an epoch of all seeds together.
-      seconds: that compiling took.
+      seconds: time to compile it.
     """
 
     bytes: int

@@ -1,12 +1,12 @@
-"""Who trains a cell: one process at a time, and another if that one has died.
+"""Claims: one process trains a cell at a time, and another takes over if it has died.
 
 A claim is a file ``claim-N.json`` in the directory of the cell that names its owner. The
-newest claim counts. Nobody removes the claim of another: who finds the owner of claim N
-dead makes claim N + 1, which the file system lets exactly one process do, on every host.
+newest claim counts. A process never removes the claim of another: if it finds the owner of
+claim N dead, it makes claim N + 1, which the file system lets exactly one process do.
 
-Whether an owner lives is seen from its process number and the time its process began, if
-it is on this host; on another from its lock on the file (``flock``), if the file system
-carries that from host to host; and else from its heartbeat, the file's time of change.
+An owner on this host is alive if a process with its number and its start time exists. An
+owner on another host is alive if it holds its lock on the file (``flock``), where the file
+system carries locks between hosts; otherwise its heartbeat, the file's mtime, decides.
 """
 
 import contextlib
@@ -28,18 +28,18 @@ SILENCE_SECONDS = 120.0  # so long without a beat, and an owner elsewhere is dea
 
 
 class Lost(RuntimeError):
-    """Another process has taken this one for dead and trains the cell."""
+    """Raised when another process considered this one dead and took over the cell."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Owner:
-    """A process, told apart from every other that has been or will be.
+    """A process, identified uniquely over time and hosts.
 
     Attributes:
       host: name of the machine.
-      kernel: which of its boots, and which name space of process numbers.
-      pid: number of the process.
-      began: when it began, as the system says it.
+      kernel: boot identifier of the machine, and the name space of process numbers.
+      pid: process number.
+      began: start time of the process, as the system reports it.
     """
 
     host: str
@@ -70,7 +70,7 @@ class Claim:
             )
 
     def release(self) -> None:
-        """Let others take the cell."""
+        """Release the cell, so that other processes can claim it."""
         self._released.set()
         self.path.unlink(missing_ok=True)
         os.close(self._descriptor)
@@ -82,7 +82,7 @@ class Claim:
 
 
 def take(directory: Path) -> Claim | None:
-    """Claim a cell; None if another process has it."""
+    """Claim a cell; return None if another process has it."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         last = newest(directory)
@@ -97,12 +97,12 @@ def take(directory: Path) -> Claim | None:
 
 
 def newest(directory: Path) -> Path | None:
-    """The claim that counts, if there is any."""
+    """Return the newest claim, which is the one that counts, or None."""
     return max(directory.glob("claim-*.json"), key=_number, default=None)
 
 
 def alive(claim: Path) -> bool:
-    """Whether the owner of a claim is still there."""
+    """Return whether the owner of a claim is still running."""
     try:
         found, here = owner(claim), this_process()
         if found and (found.host, found.kernel) == (here.host, here.kernel):
@@ -113,7 +113,7 @@ def alive(claim: Path) -> bool:
 
 
 def owner(claim: Path) -> Owner | None:
-    """Whose claim it is; None if the file does not say."""
+    """Read the owner of a claim; None if the file cannot be read."""
     try:
         return Owner(**json.loads(claim.read_text()))
     except (OSError, ValueError, TypeError):
@@ -121,7 +121,7 @@ def owner(claim: Path) -> Owner | None:
 
 
 def describe(directory: Path) -> str:
-    """Who trains a cell, as far as can be seen without touching anything."""
+    """Describe who trains a cell, without changing any file."""
     claim = newest(directory)
     found = None if claim is None else owner(claim)
     if found is None:
@@ -134,12 +134,12 @@ def describe(directory: Path) -> str:
 
 
 def this_process() -> Owner:
-    """The one that asks."""
+    """Identify the calling process."""
     return Owner(platform.node(), _kernel(), os.getpid(), _began(os.getpid()))
 
 
 def _make(path: Path) -> int:
-    """The file, with its content and its lock from the first moment; its descriptor."""
+    """Create a claim file with its content and lock in one step; return its descriptor."""
     new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}")
     descriptor = os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR)
     try:
@@ -169,7 +169,7 @@ def _locked(claim: Path) -> bool:
 
 
 def _silence(claim: Path) -> float:
-    """Seconds since the last beat, by the clock of the file system."""
+    """Return the seconds since the last heartbeat, by the clock of the file system."""
     probe = claim.with_name(f".now.{uuid.uuid4().hex[:12]}")
     try:
         probe.touch()
@@ -180,7 +180,7 @@ def _silence(claim: Path) -> float:
 
 @functools.cache
 def _kernel() -> str:
-    """Which boot of the machine, and in which name space processes are counted."""
+    """Identify the boot of the machine and the name space of process numbers."""
     with contextlib.suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')}"
@@ -188,7 +188,7 @@ def _kernel() -> str:
 
 
 def _began(pid: int) -> str:
-    """When a process began; empty if there is none, or a dead one not yet buried."""
+    """Return when a process began; empty if it does not exist or is a zombie."""
     try:
         # The name of the program is in parentheses and may hold anything.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

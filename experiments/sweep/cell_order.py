@@ -1,7 +1,7 @@
-"""What a cell costs, which come first, and how a sweep is divided between jobs.
+"""Relative cost of cells, the order of training, and the division between jobs.
 
-Costs are relative and rough: enough to put cells in order and to share them out. How long
-they take on a device is measured by ``python -m experiments plan``.
+Costs are relative and rough: good enough to order cells and to divide them. ``python -m
+experiments plan`` measures how long they take on a device.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ _FIXED = 2e10  # for the cell, most of it for compiling
 def cost(
     cell: Cell, *, rows: int = 20_000, batch: int = 1024, epochs: int = 25
 ) -> float:
-    """Relative cost of training all seeds."""
+    """Estimate the relative cost of training all seeds."""
     width, hidden = cell.width, cell.depth - 1
     products = 3 * (FEATURES[cell.dataset] * width + hidden * width * width)
     each = _NEURON + _GELU * (cell.activation == "gelu") + _DEGREE * (cell.degree or 0)
@@ -37,9 +37,9 @@ def cost(
 
 
 def ordered(cells: Iterable[Cell], **size: int) -> list[Cell]:
-    """Cheap architectures first, and all activations of one after another.
+    """Order cells by architecture, the cheap ones first, with all activations together.
 
-    So a report on the first part of a sweep can already compare.
+    A report on the first part of a sweep can then already compare activations.
 
     >>> [cell.name for cell in ordered([
     ...     Cell("higgs", True, 15, 16, "relu"),
@@ -64,10 +64,10 @@ def ordered(cells: Iterable[Cell], **size: int) -> list[Cell]:
 
 
 def shard(cells: list[Cell], index: int, count: int, **size: int) -> list[Cell]:
-    """The part of job ``index`` of ``count``, from 1, in the order of ``cells``.
+    """Return the cells of job ``index`` of ``count``, counted from 1, in their order.
 
-    Each cell, the dearest first, goes to the job that has least to do, so that all jobs
-    end at about the same time. Every job computes the same division.
+    Each cell, the most expensive first, goes to the job with the least work so far, so that
+    all jobs end at about the same time. Every job computes the same division.
 
     >>> cells = [Cell("higgs", True, 5, 16, name) for name in ("relu", "gelu", "selu")]
     >>> [len(shard(cells, k, 2)) for k in (1, 2)]

@@ -1,10 +1,10 @@
-"""The files of a completed cell: written whole, checked before they are believed.
+"""The files of a completed cell, with a manifest that is checked on every read.
 
 | file | holds |
 |---|---|
-| ``cell.json`` | the cell, why each seed stopped, and all that the numbers hang on |
+| ``cell.json`` | the cell, why each seed stopped, and what the numbers depend on |
 | ``history.jsonl`` | a line for each seed and epoch, as ``jb.train`` writes them |
-| ``summary.json`` | of each seed the best AUC and its epoch, and how it ended |
+| ``summary.json`` | for each seed, the best AUC, its epoch, and why it stopped |
 | ``best-SEED.npz`` | the network of the best AUC, for ``jb.MLP.load`` |
 | ``manifest.json`` | size and SHA-256 of every other file |
 """
@@ -51,13 +51,13 @@ class CellResult:
     """One completed cell.
 
     Attributes:
-      cell: which.
+      cell: the network and its data set.
       history: ``history[seed][column]``, an array with an entry for each epoch that the
         seed trained: ``train_loss``, ``validation_loss``, ``auc``, ``learning_rate``,
         ``saturation``, ``seconds`` (of the epoch, for all seeds together).
       stops: ``stops[seed]``: ``reason`` ("finished", "early" or "nonfinite"), ``epoch``,
         ``step`` and ``last_loss``, as in ``jb.train.Stop``.
-      about: what the numbers hang on: ``source`` (of the events, such as "higgs" or
+      about: what the numbers depend on: ``source`` (of the events, such as "higgs" or
         "collider:higgs"), ``events``, ``fingerprint``, ``config`` (of the training),
         ``environment`` (versions, device, revision), ``compile_seconds``.
     """
@@ -69,13 +69,13 @@ class CellResult:
 
 
 class Damaged(ValueError):
-    """The files are not those that were written; the text says which."""
+    """Raised when a file is missing or has changed; the text names it."""
 
 
 def write(
     directory: Path, result: CellResult, models: Mapping[int, jb.MLP] | None = None
 ) -> None:
-    """Write all files into an empty directory, and onto the disk."""
+    """Write all files into an empty directory, and flush them to the disk."""
     for name, text in texts(result).items():
         (directory / name).write_text(text)
     (directory / SUMMARY).write_text(_text(summary(result)))
@@ -90,7 +90,7 @@ def write(
 
 
 def texts(result: CellResult) -> dict[str, str]:
-    """The files that say everything about a cell but its networks, by name."""
+    """Return the contents of the files of a cell except its networks, by name."""
     about = {
         "format": FORMAT,
         "cell": dataclasses.asdict(result.cell),
@@ -101,11 +101,11 @@ def texts(result: CellResult) -> dict[str, str]:
 
 
 def read(directory: Path, *, thorough: bool = False) -> CellResult:
-    """The cell in a directory.
+    """Read the cell in a directory.
 
     Args:
-      directory: that of the cell.
-      thorough: check every byte of the networks too, and not only how many there are.
+      directory: the directory of the cell.
+      thorough: also check the bytes of the networks, not only their sizes.
 
     Raises:
       Damaged: a file is missing, has changed, or is of another format.
@@ -131,7 +131,7 @@ def read(directory: Path, *, thorough: bool = False) -> CellResult:
 
 
 def check(result: CellResult) -> None:
-    """Refuse what the readers of a store do not expect."""
+    """Raise ValueError unless the result has the parts that readers of a store rely on."""
     if not result.history or result.history.keys() != result.stops.keys():
         raise ValueError(
             f"{result.cell.name}: history and stops must be of the same seeds, at least "
@@ -164,7 +164,7 @@ def check(result: CellResult) -> None:
 
 
 def _check_about(result: CellResult) -> None:
-    """What a report computes with or sorts by, as far as it is there."""
+    """Check the entries of ``about`` that a report computes with or sorts by, if present."""
     about = result.about
     if not isinstance(about, dict):
         raise ValueError(f"about must be a dictionary, got {about!r}")
@@ -211,7 +211,7 @@ def _lines(result: CellResult) -> list[str]:
 
 
 def parsed(texts: Mapping[str, str]) -> CellResult:
-    """The cell that :func:`texts` wrote.
+    """Parse what :func:`texts` returned.
 
     Raises:
       Damaged: it is of another format, or an epoch is missing.
@@ -275,7 +275,7 @@ def _listed(content: bytes) -> dict[str, Any]:
 
 
 def _storable(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What JSON has no number for: NaN becomes null, infinities their names."""
+    """Replace floats that JSON cannot hold: NaN by null, infinities by their names."""
     return {
         name: value
         if not isinstance(value, float) or math.isfinite(value)

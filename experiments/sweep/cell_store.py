@@ -1,13 +1,13 @@
-"""A store: a directory of cells, each completed, begun or not there.
+"""A store: a directory of cells, each completed, running or missing.
 
 | path | holds |
 |---|---|
 | ``cells/NAME/`` | a completed cell (:mod:`experiments.sweep.cell_record`); never changed |
-| ``running/NAME/`` | one that is trained, or was when its process ended |
-| ``failed/NAME.json`` | what went wrong in one that could not be trained |
-| ``damaged/NAME-N/`` | files that were set aside, with the reason |
-| ``sweeps/*.json`` | which cells were asked for |
-| ``settings/*.json`` | what all cells share (:mod:`experiments.sweep.sweep_settings`) |
+| ``running/NAME/`` | a cell in training, or one whose process ended before it was done |
+| ``failed/NAME.json`` | the error of a cell that could not be trained |
+| ``damaged/NAME-N/`` | damaged files that were moved here, with the reason |
+| ``sweeps/*.json`` | the cells that each sweep was asked for |
+| ``settings/*.json`` | shared settings (:mod:`experiments.sweep.sweep_settings`) |
 | ``compiled/`` | programs (:mod:`experiments.sweep.compiled_programs`); may be removed |
 """
 
@@ -45,10 +45,9 @@ class Reading:
     Attributes:
       results: the completed cells, in the order of :class:`Cell`.
       damaged: cells whose files have changed; the next sweep trains them again.
-      running: cells that were begun and are not completed, by a process that may be
-        gone.
+      running: cells that were begun and are not completed; their process may have ended.
       failed: cells that ended with an error; the next sweep tries them again.
-      missing: cells that a sweep was asked for and that are none of the above.
+      missing: cells that a sweep was asked for and has not begun.
     """
 
     results: list[CellResult]
@@ -59,11 +58,11 @@ class Reading:
 
 
 def read(root: Path, *, thorough: bool = False) -> Reading:
-    """Look at every cell of a store, changing nothing.
+    """Read every cell of a store, without changing any file.
 
     Args:
       root: the store, or an archive of one (:mod:`experiments.sweep.cell_archive`).
-      thorough: check every byte of the saved networks too.
+      thorough: also check every byte of the saved networks.
 
     Raises:
       FileNotFoundError: there is no store.
@@ -105,12 +104,12 @@ def read(root: Path, *, thorough: bool = False) -> Reading:
 def write(
     root: Path, result: CellResult, models: Mapping[int, jb.MLP] | None = None
 ) -> Path:
-    """Add a completed cell in one step: all of it or nothing is there at any moment.
+    """Add a completed cell atomically.
 
     Args:
       root: the store; made if it does not exist.
       result: the cell.
-      models: the best network of each seed, if they are to be kept.
+      models: the best network of each seed, to save them too.
 
     Raises:
       FileExistsError: the cell is there already; it is not replaced.
@@ -131,7 +130,7 @@ def write(
 
 
 def completed(root: Path, cell: Cell) -> CellResult | None:
-    """The result of a cell; None if it is not there.
+    """Read the result of a cell; return None if it is not completed.
 
     Raises:
       Damaged: its files have changed.
@@ -141,7 +140,7 @@ def completed(root: Path, cell: Cell) -> CellResult | None:
 
 
 def set_aside(root: Path, path: Path, reason: str) -> Path:
-    """Move a directory to ``damaged``, and say there why; only for who has the claim."""
+    """Move a directory to ``damaged`` with the reason; the caller must hold the claim."""
     numbers = (f"{path.name}-{n}" for n in range(1, 1_000_000))
     place = next(place for n in numbers if not (place := root / DAMAGED / n).exists())
     place.parent.mkdir(exist_ok=True)
@@ -151,7 +150,7 @@ def set_aside(root: Path, path: Path, reason: str) -> Path:
 
 
 def remove(root: Path, path: Path) -> None:
-    """Remove a directory: gone in one step, whatever happens meanwhile."""
+    """Remove a directory: rename it first, so that an interruption leaves no half of it."""
     doomed = root / f".removed-{uuid.uuid4().hex[:12]}"
     with contextlib.suppress(FileNotFoundError):
         path.rename(doomed)
@@ -159,9 +158,9 @@ def remove(root: Path, path: Path) -> None:
 
 
 def remove_remains(root: Path) -> None:
-    """Remove what processes that were killed were writing or removing.
+    """Remove temporary files of processes that were killed.
 
-    Not what is younger than an hour: its process may live.
+    Files younger than an hour are kept, since their process may still be running.
     """
     hour = 3600
     young = root / f".removed-{uuid.uuid4().hex[:12]}"
@@ -175,18 +174,18 @@ def remove_remains(root: Path) -> None:
 
 
 def write_failure(root: Path, cell: Cell, failure: Mapping[str, Any]) -> None:
-    """Note what went wrong in a cell; ``failure["error"]`` is that in a line."""
+    """Record the error of a cell; ``failure["error"]`` is its one-line text."""
     path = root / FAILED / f"{cell.name}.json"
     write_text(path, json.dumps(failure, indent=1) + "\n")
 
 
 def forget_failure(root: Path, cell: Cell) -> None:
-    """The cell is well now."""
+    """Delete the failure record of a cell."""
     (root / FAILED / f"{cell.name}.json").unlink(missing_ok=True)
 
 
 def ask(root: Path, cells: Iterable[Cell], about: Mapping[str, Any]) -> None:
-    """Note which cells a sweep is asked for, once for the same cells."""
+    """Record which cells a sweep is asked for; the same cells are recorded once."""
     names = sorted(cell.name for cell in cells)
     digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
     path = root / SWEEPS / f"{digest}.json"
@@ -194,7 +193,7 @@ def ask(root: Path, cells: Iterable[Cell], about: Mapping[str, Any]) -> None:
 
 
 def asked(root: Path) -> list[str]:
-    """The names of the cells that sweeps were asked for."""
+    """Return the names of the cells that sweeps were asked for."""
     names: set[str] = set()
     for path in (root / SWEEPS).glob("*.json"):
         with contextlib.suppress(ValueError, KeyError, TypeError, OSError):
@@ -205,7 +204,7 @@ def asked(root: Path) -> list[str]:
 
 
 def printable(text: str) -> str:
-    r"""A text that every encoding has; a name of a file can be any bytes.
+    r"""Escape what UTF-8 cannot encode; the name of a file can be any bytes.
 
     >>> import os
     >>> printable(os.fsdecode(b"caf\xe9"))
@@ -215,7 +214,7 @@ def printable(text: str) -> str:
 
 
 def _rename(new: Path, place: Path) -> None:
-    """A directory takes a place that is free; two that try, and one of them fails."""
+    """Rename a directory to a free name; if two processes try, one of them fails."""
     try:
         new.rename(place)
     except OSError as problem:
@@ -225,7 +224,7 @@ def _rename(new: Path, place: Path) -> None:
 
 
 def _names(directory: Path) -> list[str]:
-    """Names of the cells in a directory; what is being written has a name with a dot."""
+    """List the cells of a directory; those being written have names with a leading dot."""
     if not directory.is_dir():
         return []
     entries = (path for path in directory.iterdir() if path.is_dir())

@@ -1,4 +1,4 @@
-"""One cell: claimed, trained from its last checkpoint, written to the store."""
+"""Train one cell: claim it, continue from its last checkpoint, write it to the store."""
 
 import contextlib
 import dataclasses
@@ -26,7 +26,7 @@ Kind = Literal["done", "nonfinite", "failed", "busy", "stopped"]
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A cell to train, and all that is needed for it.
+    """A cell to train, with everything that the training needs.
 
     Attributes:
       root: the store.
@@ -49,7 +49,7 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """How it went.
+    """The outcome of one cell.
 
     Attributes:
       cell: which.
@@ -67,11 +67,11 @@ class Outcome:
 
 
 class DiskFull(OSError):
-    """There is no room for the store."""
+    """Raised when the disk is full."""
 
 
 class Stopped(Exception):
-    """Told to stop; the last checkpoint is on the disk."""
+    """Raised to end a training on request; its last checkpoint is on the disk."""
 
 
 def train(
@@ -81,9 +81,9 @@ def train(
     watch: Callable[[Cell, int, float], None] = lambda cell, epoch, auc: None,
     devices: Sequence[jax.Device] | None = None,
 ) -> Outcome:
-    """Train a cell, unless it is completed or another process is at it.
+    """Train a cell, unless it is completed or another process trains it.
 
-    An error of the cell is noted in the store and told in the outcome.
+    An error of the training is recorded in the store and returned in the outcome.
 
     Args:
       job: the cell.
@@ -92,7 +92,7 @@ def train(
       devices: to train on.
 
     Raises:
-      DiskFull: nothing that was completed is lost, and nothing more can be.
+      DiskFull: the disk is full; completed cells are not affected.
     """
     cell, root = job.cell, job.root
     began = time.perf_counter()
@@ -125,7 +125,7 @@ def train(
 
 
 def outcome(result: CellResult, seconds: float | None = None) -> Outcome:
-    """Outcome of a completed cell, trained now in ``seconds`` or found."""
+    """Make the outcome of a completed cell, trained now in ``seconds`` or found."""
     best = (
         f"{columns['auc'].max():.4f}" if len(columns["auc"]) else "--"
         for columns in result.history.values()
@@ -143,7 +143,7 @@ def outcome(result: CellResult, seconds: float | None = None) -> Outcome:
 
 
 def _completed(job: Job) -> CellResult | None:
-    """The result if it is there and whole; what is damaged is set aside."""
+    """Return the result if it is complete and intact; move a damaged one aside."""
     try:
         return cell_store.completed(job.root, job.cell)
     except Damaged as problem:
@@ -190,7 +190,7 @@ def _trained(job, claim, stop, watch, devices) -> CellResult:
 
 
 class _Watcher(jb.train.Callback):
-    """Tells of every epoch, and ends the training if it must not go on."""
+    """Reports every epoch, and ends the training on request or if the claim is lost."""
 
     def __init__(self, cell, claim, stop, watch):
         self._cell, self._claim, self._stop, self._watch = cell, claim, stop, watch
@@ -240,7 +240,7 @@ def _failed(job: Job, problem: Exception) -> Outcome:
 
 
 def disk_full(root: Path, problem: BaseException) -> DiskFull | None:
-    """If that is what went wrong, somewhere in the chain of what led to what."""
+    """Return DiskFull if a full disk is among the causes of an error, else None."""
     chain: BaseException | None = problem
     while chain is not None:
         number = getattr(chain, "errno", None)

@@ -1,7 +1,7 @@
-"""Compiled programs: kept in the store for later processes, and counted.
+"""Compiled programs: cached in the store for later processes, and counted.
 
-A small cell takes longer to compile than to train. A program that is in the store is not
-compiled again by a sweep that goes on after a kill, nor by the next worker.
+A small cell takes longer to compile than to train. A sweep that continues after a kill, and
+the next worker, load programs from the store instead of compiling them again.
 """
 
 import contextlib
@@ -36,12 +36,12 @@ _cells = itertools.count(1)  # that this process has trained
 
 @dataclasses.dataclass
 class Count:
-    """What a thread had compiled.
+    """Compilations of one thread.
 
     Attributes:
-      programs: how many it asked for and did not have.
-      loaded: how many of them were read from the store.
-      seconds: for lowering, compiling and reading them.
+      programs: programs that the process did not have yet.
+      loaded: how many of these were read from the store.
+      seconds: time for lowering, compiling and reading them.
     """
 
     programs: int = 0
@@ -50,13 +50,13 @@ class Count:
 
     @property
     def compiled(self) -> int:
-        """How many were made anew."""
+        """How many were compiled, not loaded."""
         return self.programs - self.loaded
 
 
 @contextlib.contextmanager
 def counted() -> Iterator[Count]:
-    """Count what this thread compiles inside ``with``."""
+    """Count the compilations of this thread inside the ``with`` block."""
     _listen()
     outer = getattr(_threads, "count", None)
     count = _threads.count = Count()
@@ -72,9 +72,9 @@ def counted() -> Iterator[Count]:
 
 @contextlib.contextmanager
 def kept(directory: Path | None) -> Iterator[None]:
-    """Keep compiled programs in a directory, unless the user keeps them elsewhere.
+    """Cache compiled programs in a directory, unless the user has configured another cache.
 
-    Those of one kind of processor are no use to another, so each kind has its own part.
+    Each kind of processor has its own folder, since programs of one do not run on another.
     """
     if directory is None or option("jax_compilation_cache_dir"):
         yield
@@ -95,15 +95,15 @@ def release_some() -> None:
     """Free the programs of this process after every ``CELLS_KEPT`` calls, one per cell.
 
     A cell needs about 900 memory mappings for its programs and Linux grants a process 65,530,
-    so a sweep that kept all programs would die after some seventy cells. No cell has use for
-    another's; one that is being trained in another thread reads its own from the store again.
+    so a sweep that kept all programs would fail after about seventy cells. No cell needs the
+    programs of another; a cell in another thread loads its own from the store again.
     """
     if next(_cells) % CELLS_KEPT == 0:
         jax.clear_caches()
 
 
 def remove_incomplete(directory: Path) -> None:
-    """Remove programs whose writing was cut short; JAX would never replace them."""
+    """Remove programs that were written in part; JAX would never replace them."""
     if not directory.is_dir():
         return
     for path in directory.glob("*-cache"):
@@ -115,7 +115,7 @@ def remove_incomplete(directory: Path) -> None:
 
 
 def _whole(content: bytes) -> bool:
-    """Whether zlib can read it to the end; other formats are left to JAX."""
+    """Return whether zlib can decompress it; other formats are left to JAX."""
     if not content:
         return False
     if content[0] != 0x78:
@@ -129,7 +129,7 @@ def _whole(content: bytes) -> bool:
 
 
 def option(name: str) -> Any:
-    """An option of JAX, by its name."""
+    """Read an option of JAX by its name."""
     return getattr(jax.config, name)
 
 
@@ -144,7 +144,7 @@ _listening = threading.Lock()
 
 
 def _listen() -> None:
-    """Tell JAX once where its events go; there is no way back."""
+    """Register the listener of JAX's events once; JAX offers no way to remove it."""
     if _listening.acquire(blocking=False):
         jax.monitoring.register_event_duration_secs_listener(_duration)
         jax.monitoring.register_event_listener(_event)

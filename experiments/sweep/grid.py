@@ -24,7 +24,7 @@ class Cell:
     """One network on one data set.
 
     Attributes:
-      dataset: ``"higgs"`` or ``"susy"``: the columns, whichever events fill them.
+      dataset: ``"higgs"`` or ``"susy"``: which columns the events have.
       residual: with skips or plain.
       depth: hidden layers.
       width: neurons in each.
@@ -45,7 +45,7 @@ class Cell:
     activation: str
 
     def __post_init__(self):
-        """Refuse what names no cell: files can say anything."""
+        """Raise ValueError for values that name no cell, such as those of a damaged file."""
         if self.dataset not in FEATURES:
             raise ValueError(
                 f"dataset must be one of {', '.join(FEATURES)}, got {self.dataset!r}"
@@ -77,13 +77,13 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Unique, and fit to be the name of a directory."""
+        """Unique name, usable as the name of a directory."""
         activation = self.activation.replace(":", "")
         return f"{self.dataset}-{self.kind}-{self.depth}x{self.width}-{activation}"
 
     @property
     def network(self) -> "NetworkConfig":
-        """Options of the network."""
+        """The configuration of the network."""
         from jaxbern.train import NetworkConfig  # with JAX: help does not wait for it
 
         network = NetworkConfig(
@@ -99,12 +99,12 @@ class Cell:
 
     @property
     def parameters(self) -> int:
-        """How many there are."""
+        """Number of parameters of the network."""
         return self.network.parameter_count
 
 
 def paper() -> list[Cell]:
-    """The whole grid.
+    """Return all cells of the grid.
 
     >>> len(paper())
     448

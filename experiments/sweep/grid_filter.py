@@ -1,4 +1,4 @@
-"""Parts of the grid, as they are asked for on a command line."""
+"""Parts of the grid, selected on a command line."""
 
 import argparse
 import dataclasses
@@ -11,7 +11,7 @@ from experiments.sweep.grid import Cell
 
 @dataclasses.dataclass(frozen=True)
 class Filter:
-    """What a cell must be; None where everything will do.
+    """Conditions on cells; None where any value is accepted.
 
     >>> wanted = Filter(dataset=("susy",), depth=(5,), activation=("relu", "bernstein:9"))
     >>> [cell.name for cell in wanted.of(grid.paper())][:2]
@@ -25,7 +25,7 @@ class Filter:
     activation: tuple[str, ...] | None = None
 
     def of(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Those of the cells that fit, in their order.
+        """Return the cells that fulfil the conditions, in their order.
 
         Raises:
           ValueError: none does.
@@ -59,7 +59,7 @@ class Filter:
 
 
 def describe(cells: Iterable[Cell]) -> str:
-    """What cells there are, kind by kind."""
+    """Describe the available cells, by attribute."""
     cells = list(cells)
     lines = []
     for residual in (True, False):
@@ -78,7 +78,7 @@ def describe(cells: Iterable[Cell]) -> str:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """``--dataset``, ``--depth``, ``--width``, ``--activation``, ``--residual``, ..."""
+    """Add ``--dataset``, ``--depth``, ``--width``, ``--activation``, ``--residual``, ..."""
     part = parser.add_argument_group(
         "part of the grid", "lists are separated by commas"
     )
@@ -109,7 +109,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def from_options(options: argparse.Namespace) -> Filter:
-    """What the command line asks for."""
+    """Make the filter that the command line asks for."""
 
     def given(name: str) -> tuple | None:
         values = getattr(options, name)

@@ -1,4 +1,4 @@
-"""How long cells take on this device, from a few measured steps."""
+"""Estimates of how long cells take on this device, from a few measured steps."""
 
 import math
 import time
@@ -17,9 +17,9 @@ class Pace(NamedTuple):
     """Pace of one cell.
 
     Attributes:
-      step: seconds of a step of all seeds, its share of validation included.
-      start: seconds before the first, most of them for compiling.
-      measured: whether it was measured, or scaled from one that was.
+      step: seconds of a step of all seeds, including its share of validation.
+      start: seconds before the first step, mostly compilation.
+      measured: whether it was measured, not scaled from another cell.
     """
 
     step: float
@@ -27,7 +27,7 @@ class Pace(NamedTuple):
     measured: bool
 
     def seconds(self, config: jb.train.TrainConfig, events: int) -> float:
-        """Seconds for all epochs; early stopping may end sooner."""
+        """Return the seconds for all epochs; early stopping may end sooner."""
         rows = events * (1 - config.test_fraction)
         return (
             self.start + config.epochs * math.ceil(rows / config.batch_size) * self.step
@@ -35,15 +35,15 @@ class Pace(NamedTuple):
 
 
 class Stopwatch:
-    """Measures cells until its time is up, and scales after that."""
+    """Measures cells until its time is up, then scales from those it has measured."""
 
     def __init__(self, seconds: float):
-        """Measure for at most ``seconds``; the first cell in any case."""
+        """Measure for at most ``seconds``; the first cell is always measured."""
         self._until = time.perf_counter() + seconds
         self._known: list[tuple[Cell, Pace]] = []
 
     def pace(self, cell: Cell, config: jb.train.TrainConfig) -> Pace:
-        """Measure or scale the pace of a cell; ask for cheap ones first."""
+        """Measure or scale the pace of a cell; call it with cheap cells first."""
         for known, pace in self._known:
             if _shape(known) == _shape(cell):
                 return pace
@@ -54,7 +54,7 @@ class Stopwatch:
         return pace
 
     def _scaled(self, cell: Cell, batch: int) -> Pace:
-        """Scale from the dearest measured cell of the same activation, else of any."""
+        """Scale from the largest measured cell of the same activation, else of any."""
         same = [k for k in self._known if k[0].activation == cell.activation]
         known, pace = max(same or self._known, key=lambda k: _step_cost(k[0], batch))
         factor = _step_cost(cell, batch) / _step_cost(known, batch)
@@ -85,7 +85,7 @@ def _events(features: int, rows: int) -> jb.data.Dataset:
 
 
 def _shape(cell: Cell) -> tuple:
-    """What decides the pace: neither the data set, one of many layers, nor the skips."""
+    """Return what determines the pace; data set and skips hardly affect it."""
     return cell.depth, cell.width, cell.activation
 
 

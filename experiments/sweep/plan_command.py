@@ -1,4 +1,4 @@
-"""``python -m experiments plan``: what a sweep would take, before it is begun."""
+"""``python -m experiments plan``: time and memory that a sweep would take."""
 
 import argparse
 import csv
@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options."""
+    """Define the options."""
     from experiments.sweep import grid_filter
 
     top = new_parser("plan", _DESCRIPTION)
@@ -114,7 +114,7 @@ def _line(row: dict) -> str:
 
 
 def _count(sweep, dataset: str) -> int:
-    """How many events there would be, without fetching any."""
+    """Return the number of events of a sweep, without downloading any."""
     import jaxbern as jb
     from experiments.sweep import sweep_events as events
     from experiments.sweep.grid import PUBLISHED_EVENTS
@@ -133,7 +133,7 @@ def _count(sweep, dataset: str) -> int:
 
 
 def on_card(name: str):
-    """What tells the memory of a training on a card; call it before JAX is used."""
+    """Return a function for the memory of a training on a card; call it before using JAX."""
     import jax
 
     from experiments.gpu import gpu_targets, toolchain

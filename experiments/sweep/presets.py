@@ -1,4 +1,4 @@
-"""Sweeps that have a name: which cells, on which events, by which rules."""
+"""Named sweeps: their cells, events and training options."""
 
 import dataclasses
 import itertools
@@ -13,16 +13,16 @@ COLLIDER, PUBLISHED = "collider", "published"
 
 @dataclasses.dataclass(frozen=True)
 class Preset:
-    """A sweep.
+    """A named sweep.
 
     Attributes:
-      about: in a line.
-      cells: makes the list of them.
-      source: where events come from, see :func:`experiments.sweep.sweep_events.load`.
-      rows: how many; all that there are, if None.
-      training: options of :class:`jb.train.TrainConfig`, but for the network.
-      jobs: cells at a time in one process, if it computes on the processor.
-      in_order: train the cells in the order of the list; else cheap architectures first.
+      about: one-line description.
+      cells: function that returns the cells.
+      source: source of the events, see :func:`experiments.sweep.sweep_events.load`.
+      rows: number of events; None for all.
+      training: options of :class:`jb.train.TrainConfig` except the network.
+      jobs: cells trained at a time in one process on a CPU.
+      in_order: train the cells in the order of the list, not cheap architectures first.
     """
 
     about: str

@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options."""
+    """Define the options."""
     from experiments.sweep import grid_filter
 
     top = new_parser("sweep", _DESCRIPTION)
@@ -81,7 +81,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def add_grid_options(parser: argparse.ArgumentParser) -> None:
-    """``--preset`` and what may differ from it."""
+    """Add ``--preset`` and the options that override parts of it."""
     what = parser.add_argument_group("what")
     what.add_argument(
         "--preset", choices=_PRESETS, default="demo", help="a named sweep (demo)"
@@ -98,7 +98,7 @@ def add_grid_options(parser: argparse.ArgumentParser) -> None:
 
 
 def sweep_of(options: argparse.Namespace):
-    """The sweep that a command line asks for."""
+    """Make the sweep that a command line asks for."""
     from experiments.sweep import grid_filter
     from experiments.sweep.sweep_run import Sweep
 

@@ -8,18 +8,18 @@ from experiments.sweep.presets import COLLIDER, PUBLISHED
 
 
 class Events(NamedTuple):
-    """Those of one data set.
+    """The events of one data set.
 
     Attributes:
-      source: what they are, such as ``"higgs"`` or ``"collider:higgs"``.
-      data: themselves.
+      source: where they are from, such as ``"higgs"`` or ``"collider:higgs"``.
+      data: features and labels.
     """
 
     source: str
     data: jb.data.Dataset
 
     def about(self) -> dict:
-        """What results say of the events they are from."""
+        """Return what a result records about its events."""
         return {
             "source": self.source,
             "events": len(self.data),
@@ -30,7 +30,7 @@ class Events(NamedTuple):
 def load(
     dataset: str, source: str, rows: int | None, *, download: bool = True
 ) -> Events:
-    """Events with the columns of a data set.
+    """Load events with the columns of a data set.
 
     Args:
       dataset: ``"higgs"`` or ``"susy"``.
@@ -38,10 +38,10 @@ def load(
         finds or downloads them; or the path of a directory that holds ``HIGGS.csv.gz``
         and ``SUSY.csv.gz``, or of a file.
       rows: number of events to keep or simulate.
-      download: whether they may be downloaded if they are nowhere to be found.
+      download: whether to download them if they are not found.
 
     Raises:
-      jb.data.DataError: they cannot be had; the text says what to do.
+      jb.data.DataError: they are not available; the text says what to do.
     """
     if source == COLLIDER:
         name = f"collider:{dataset}"

@@ -1,6 +1,6 @@
-"""Cells one after another in this process, or some at a time, in threads.
+"""Train cells in this process, one after another or several at a time in threads.
 
-Threads share what JAX has compiled, and compile one cell while another is trained.
+Threads share what JAX has compiled, and one compiles while another trains.
 """
 
 import os
@@ -22,13 +22,13 @@ RETRY_SECONDS = 1.0  # to look again at a cell that another process has
 
 
 def run(jobs: Sequence[Job], progress: Progress, *, at_once: int) -> list[Outcome]:
-    """Train all cells; returns when none is left that another process trains.
+    """Train all cells; return when none is left, not even in another process.
 
-    With several devices that are no processors, each thread has its own.
+    With several accelerators, each thread uses its own.
 
     Raises:
-      KeyboardInterrupt: Ctrl-C; the cells that were trained have their checkpoints.
-      DiskFull: there is no room.
+      KeyboardInterrupt: Ctrl-C; cells in training have their checkpoints.
+      DiskFull: the disk is full.
     """
     sweep = _Sweep(jobs, progress)
     devices = jax.local_devices()
@@ -60,7 +60,7 @@ def run(jobs: Sequence[Job], progress: Progress, *, at_once: int) -> list[Outcom
 
 
 def default_at_once(on_processor: int) -> int:
-    """Number of cells at a time: ``on_processor`` on CPUs, else one for each device."""
+    """Return the number of cells at a time: ``on_processor`` on CPUs, else one per device."""
     devices = jax.local_devices()
     if devices[0].platform == "cpu":
         return max(1, min(on_processor, os.cpu_count() or 1))
@@ -68,7 +68,7 @@ def default_at_once(on_processor: int) -> int:
 
 
 class _Sweep:
-    """What the threads share."""
+    """State shared by the threads of a sweep."""
 
     def __init__(self, jobs: Sequence[Job], progress: Progress):
         self.stop = threading.Event()
@@ -81,7 +81,7 @@ class _Sweep:
         self._lock = threading.Lock()
 
     def work(self, devices: Sequence[jax.Device]) -> None:
-        """Take one cell after another."""
+        """Train one cell after another until none is left."""
         try:
             while not self.stop.is_set() and (job := self._next()) is not None:
                 outcome = train(
@@ -95,7 +95,7 @@ class _Sweep:
             self.ended.release()
 
     def _next(self) -> Job | None:
-        """The first cell that is not, as far as is known, with another process."""
+        """Return the next cell that no other process is known to train; None if all are done."""
         while not self.stop.is_set():
             with self._lock:
                 if not self._waiting:

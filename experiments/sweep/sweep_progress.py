@@ -1,4 +1,4 @@
-"""How far a sweep is: bars on a terminal, else a line for every cell."""
+"""Progress of a sweep: bars on a terminal, else a line for every cell."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ _WORDS = {"nonfinite": "NOT FINITE", "failed": "FAILED"}
 
 
 class Progress:
-    """Told what happens, by any thread."""
+    """Receives events of a sweep from any thread."""
 
     def __init__(
         self, costs: Mapping[Cell, float], epochs: int, *, live: bool, title: str = ""
@@ -39,14 +39,14 @@ class Progress:
             self._bars.stop()
 
     def say(self, text: str) -> None:
-        """A line of its own."""
+        """Print a line."""
         if self._bars:
             self._bars.print(text)
         else:
             print(text, flush=True)
 
     def found(self, outcomes: list[Outcome]) -> None:
-        """Cells that were completed before."""
+        """Count cells that were completed before."""
         for outcome in outcomes:
             self._open.pop(outcome.cell, None)
             self._count(outcome)
@@ -55,7 +55,7 @@ class Progress:
         self._show()
 
     def running(self, cells: int) -> None:
-        """Show how many cells other processes train, which tell no more."""
+        """Show how many cells other processes train; their epochs are not known."""
         if self._bars:
             with self._lock:
                 self._elsewhere = cells
@@ -68,7 +68,7 @@ class Progress:
                 self._bars.running(cell.name, epochs, self._epochs, auc)
 
     def outcome(self, outcome: Outcome) -> None:
-        """A cell has ended, for now or for good."""
+        """Report the outcome of a cell."""
         with self._lock:
             if self._bars:
                 self._bars.ended(outcome.cell.name)
@@ -96,7 +96,7 @@ class Progress:
         return f"{words[0]}: {words[1]}{outcome.text}{found}{left}"
 
     def _left(self) -> str:
-        """How long the open cells may take, if their costs are in proportion."""
+        """Estimate the time left from the relative costs of the cells that are not done."""
         if not self._paid:
             return "?"
         seconds = time.monotonic() - self._began

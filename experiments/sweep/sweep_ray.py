@@ -1,7 +1,7 @@
-"""Cells as tasks of Ray, on this machine or on a cluster.
+"""Train cells as tasks of Ray, on this machine or on a cluster.
 
-A task is a cell. If its worker dies, Ray runs the task again in another, which takes over
-the claim of the dead one and goes on from the checkpoint. On a cluster the store must be
+A task is a cell. If its worker dies, Ray runs the task again in another worker, which takes
+over the claim and continues from the checkpoint. On a cluster the store must be
 on a file system that all nodes see; the events travel with the tasks.
 """
 
@@ -38,17 +38,17 @@ def run(
     Args:
       jobs: the cells.
       progress: told what happens.
-      programs: where compiled programs are kept, if they are.
+      programs: directory of compiled programs; None to keep none.
       address: of a cluster; if not given, Ray is started on this machine, unless the
         process is connected already.
       cpus: cores that a cell takes.
       gpus: GPUs that a cell takes, such as 0.5 for two cells on each; if not given, one,
         if there are any.
-      retries: how often a cell may lose its worker.
-      init: more options of ``ray.init``.
+      retries: how often a cell may lose its worker before it fails.
+      init: further options of ``ray.init``.
 
     Raises:
-      DiskFull: there is no room.
+      DiskFull: the disk is full.
     """
     ray = _ray(on_this_machine=address is None)
     started = not ray.is_initialized()
@@ -67,7 +67,7 @@ def run(
 
 
 def _ray(*, on_this_machine: bool) -> Any:
-    """The module; what it reads from the environment, it reads when it is imported."""
+    """Import Ray late, because it reads the environment on import."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # tells nobody
     # Else Ray hides the GPUs from tasks that take none, in a way that JAX reports.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -119,7 +119,7 @@ def _collect(ray, task, jobs, progress, programs) -> list[Outcome]:
 
 
 def _running(jobs: Sequence[Job]) -> int:
-    """How many of the cells are begun."""
+    """Count the cells in training."""
     return sum((job.root / cell_store.RUNNING / job.cell.name).exists() for job in jobs)
 
 

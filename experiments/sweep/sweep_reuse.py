@@ -1,4 +1,4 @@
-"""``python -m experiments sweep reuse``: what is compiled, cell by cell."""
+"""``python -m experiments sweep reuse``: count compilations, cell by cell."""
 
 import argparse
 import dataclasses
@@ -45,7 +45,7 @@ def main(argv: list[str]) -> int:
 
 
 def _count(root: Path, name: str, cell: Cell, of_events: int = 0, **options):
-    """What a cell compiles if it is trained into the store ``name`` of its own."""
+    """Count what a cell compiles when trained into its own store ``name``."""
     data = jb.data.load("collider:higgs", rows=5000, seed=of_events)
     short = jb.train.TrainConfig(cell.network, epochs=2, batch_size=500)
     config = dataclasses.replace(short, **options)

@@ -1,4 +1,4 @@
-"""``run``: a sweep, from its options to its outcomes."""
+"""``run``: train a sweep, from its options to its outcomes."""
 
 import dataclasses
 import functools
@@ -33,7 +33,7 @@ class Summary:
     Attributes:
       root: the store.
       outcomes: of every cell that was asked for.
-      damaged: what was damaged, was set aside and trained again.
+      damaged: cells that were damaged, moved aside and trained again.
     """
 
     root: Path
@@ -42,7 +42,7 @@ class Summary:
 
     @property
     def failed(self) -> list[Outcome]:
-        """The cells that did not go well."""
+        """The cells that failed."""
         return [each for each in self.outcomes if each.kind != "done"]
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class Sweep:
 
     Attributes:
       preset: a name of :data:`experiments.sweep.presets.PRESETS`.
-      part: which of its cells.
+      part: filter of its cells.
       source: of the events, as :func:`experiments.sweep.sweep_events.load` takes it; if not
         given, the preset's.
       rows: how many events; if not given, the preset's.
@@ -75,7 +75,7 @@ class Sweep:
 
     @functools.cached_property
     def cells(self) -> list[Cell]:
-        """Cells in the order in which they are trained."""
+        """Return the cells in the order of training."""
         config = jb.train.TrainConfig(_ANY, **self.options)
         size = {"batch": config.batch_size, "epochs": config.epochs}
         preset = PRESETS[self.preset]
@@ -86,23 +86,23 @@ class Sweep:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of the training, except the network."""
+        """Return the options of the training, except the network."""
         return {**PRESETS[self.preset].training, **self.training}
 
     def config(self, cell: Cell) -> jb.train.TrainConfig:
-        """Options for training a cell."""
+        """Return the configuration for training a cell."""
         return jb.train.TrainConfig(cell.network, **self.options)
 
     @property
     def where(self) -> tuple[str, int | None]:
-        """The source of the events, and how many are taken from it."""
+        """Return the source of the events, and how many are taken from it."""
         preset = PRESETS[self.preset]
         own = self.source is None or self.source == preset.source
         rows = preset.rows if self.rows is None and own else self.rows
         return self.source or preset.source, rows
 
     def load(self) -> dict[str, sweep_events.Events]:
-        """The events of each data set."""
+        """Load the events of each data set."""
         datasets = dict.fromkeys(cell.dataset for cell in self.cells)
         return {name: sweep_events.load(name, *self.where) for name in datasets}
 
@@ -126,7 +126,7 @@ def run(
     """Train the cells that are not completed, and go on with those that were begun.
 
     Args:
-      sweep: which.
+      sweep: what to train.
       root: the store.
       executor: ``"local"``, in this process, or ``"ray"``.
       at_once: cells at a time in this process; if not given, the preset's number on
@@ -138,9 +138,9 @@ def run(
       ray_options: those of :func:`experiments.sweep.sweep_ray.run`.
 
     Raises:
-      OtherSettings: the store is of other settings.
-      DiskFull: there is no room.
-      KeyboardInterrupt: after Ctrl-C; a second sweep goes on.
+      OtherSettings: the store was made with other settings.
+      DiskFull: the disk is full.
+      KeyboardInterrupt: after Ctrl-C; the same sweep continues later.
     """
     root = Path(root).resolve()
     if not sweep.cells:  # more shards than cells
@@ -187,7 +187,7 @@ def run(
 def _open(
     root: Path, sweep: Sweep, loaded: Mapping[str, sweep_events.Events]
 ) -> cell_store.Reading:
-    """Make the store, or see that it fits; what it holds of the cells of the sweep."""
+    """Make the store or check its settings; return its results for cells of the sweep."""
     configs = {cell.name: sweep.config(cell) for cell in sweep.cells}
     options = sweep.config(sweep.cells[0]).to_dict()
     sweep_settings.agree(
@@ -220,7 +220,7 @@ def _progress(
 def _check_sizes(
     config: jb.train.TrainConfig, loaded: Mapping[str, sweep_events.Events]
 ) -> None:
-    """Refuse what every cell would fail with, before there is a store."""
+    """Raise for options that would make every cell fail, before the store is made."""
     for each in loaded.values():
         rows = int(len(each.data) * (1 - config.test_fraction))
         if rows < _FEWEST:

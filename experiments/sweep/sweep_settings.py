@@ -1,6 +1,6 @@
-"""What all cells of a store share: the rules of training, and the events.
+"""Settings that all cells of a store share: the training options and the events.
 
-Each is a file that the first sweep writes and every later one is compared with, so that a
+The first sweep writes each to a file and every later sweep is compared with it, so that a
 store never mixes results that cannot be compared.
 """
 
@@ -19,21 +19,21 @@ SETTINGS = "settings"
 
 
 class OtherSettings(ValueError):
-    """The store is of other settings; the text shows the difference."""
+    """Raised when a store was made with other settings; the text shows the differences."""
 
 
 def agree(
     root: Path, training: Mapping[str, Any], events: Mapping[str, Events]
 ) -> None:
-    """Write the settings of a new store; refuse those that a store does not have.
+    """Write the settings of a new store, or compare with those of an existing one.
 
     Args:
       root: the store.
-      training: the options of the training, but for the network.
-      events: of each data set that is swept; others may be added later.
+      training: options of the training except the network.
+      events: events of each data set; others may be added later.
 
     Raises:
-      OtherSettings: the store is of others.
+      OtherSettings: the store was made with others.
     """
     wanted = {"training": dict(training)}
     wanted |= {dataset: of_set.about() for dataset, of_set in events.items()}
@@ -47,9 +47,9 @@ def agree(
 def check_results(
     root: Path, results: Iterable[CellResult], configs: Mapping[str, TrainConfig]
 ) -> None:
-    """Refuse a store whose completed cells were trained with other options.
+    """Raise OtherSettings if completed cells were trained with other options.
 
-    ``configs`` are those that the cells of this sweep are to be trained with, by name.
+    ``configs`` has the configuration of each cell of this sweep, by name.
     """
     differences = []
     for result in results:
@@ -73,7 +73,7 @@ def _refuse(root: Path, differences: list[str]) -> None:
 
 
 def _write_once(path: Path, values: dict[str, Any]) -> dict[str, Any]:
-    """Write a file unless there is one; what it holds then."""
+    """Write a file unless it exists; return its content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         new = temporary_name(path)
