@@ -95,7 +95,7 @@ class _Sweep:
             self.ended.release()
 
     def _next(self) -> Job | None:
-        """Return the next cell that no other process is known to train; None if all are done."""
+        """Return the next cell that no other process is known to train, or None."""
         while not self.stop.is_set():
             with self._lock:
                 if not self._waiting:
