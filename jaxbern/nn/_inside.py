@@ -1,4 +1,4 @@
-"""The Bernstein activations of a network, and what goes into each of them."""
+"""Find the Bernstein activations of a network and record their inputs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ class Layer:
     """One layer of activations, as plain arrays.
 
     Attributes:
-      name: where it is in the network.
+      name: its path in the network.
       coeffs: ``[W, n+1]``.
-      lower: left ends of the intervals, ``[W]``; ``upper`` the right ones.
-      outside: what happens beyond them, ``"clamp"`` or ``"linear"``.
+      lower: left ends of the intervals, ``[W]``; ``upper`` has the right ends.
+      outside: the rule beyond them, ``"clamp"`` or ``"linear"``.
       inputs: ``[N, W]``, or None if the network was not run.
     """
 
@@ -39,10 +39,10 @@ Part = BernsteinAct | MLP
 
 
 def layers(module: nnx.Module, inputs: Any = None) -> list[Layer]:
-    """All layers of Bernstein activations, in the order of their names in the network.
+    """Return all layers of Bernstein activations, ordered by their path in the network.
 
     With ``inputs`` (a tuple if the network takes several) a copy of the network in
-    evaluation mode is run on them; the network itself stays as it is. The order is then
+    evaluation mode is run on them; the network itself is not changed. The order is then
     that of the first calls, and layers that were not called come last.
     """
     if not isinstance(module, nnx.Module):
@@ -76,13 +76,13 @@ def _find(module: nnx.Module) -> dict[Path, Part]:
         if isinstance(part, BernsteinAct)
         or (isinstance(part, MLP) and part.coeffs is not None)
     }
-    # Names and indices do not compare with one another, texts and numbers do.
+    # Attribute names and indices cannot be compared: sort by type first.
     order = sorted(found, key=lambda path: [(str(type(k)), k) for k in path])
     return {path: found[path] for path in order}
 
 
 def _recorded(kind: type, called: Callable[[], None]) -> type:
-    """The class, with calls that can be captured and are announced."""
+    """Subclass ``kind`` so that its calls can be captured and are announced."""
 
     def call(self, x):
         called()
@@ -93,7 +93,7 @@ def _recorded(kind: type, called: Callable[[], None]) -> type:
 
 
 def _run(module: nnx.Module, found: dict[Path, Part], inputs: Any) -> dict[Path, Any]:
-    """What each part was called with, over all its calls, rows of neurons or features."""
+    """Return the inputs of each part over all its calls, as rows of features."""
     order: dict[Path, None] = {}
     for path, part in found.items():
         part.__class__ = _recorded(type(part), lambda path=path: order.setdefault(path))
@@ -113,7 +113,7 @@ def _run(module: nnx.Module, found: dict[Path, Part], inputs: Any) -> dict[Path,
 def _of_layer(path: Path, act: BernsteinAct, calls: Any) -> Layer:
     coeffs = np.asarray(act.coefficients, np.float64)
     inputs = None if calls is None else np.concatenate(calls)
-    if coeffs.ndim == 1:  # shared: shown once for each neuron if their number is known
+    if coeffs.ndim == 1:  # shared: repeated for each neuron if their number is known
         width = act.features or (1 if inputs is None else inputs.shape[-1])
         coeffs = np.broadcast_to(coeffs, (width, len(coeffs)))
     lower, upper = (
@@ -148,7 +148,7 @@ def _of_network(path: Path, network: MLP, calls: Any) -> list[Layer]:
 
 
 def _normalised(network: MLP, x: np.ndarray) -> list[np.ndarray]:
-    """What goes into the activations of each hidden layer, after BatchNorm."""
+    """Return the inputs of each hidden layer's activations, after BatchNorm."""
     config, params = network.config, network.params()
     h = _network.checked_input(config, x)
     coeffs = config.layer.coefficients(params["coeffs"])
