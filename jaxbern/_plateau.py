@@ -68,7 +68,7 @@ class PlateauRule:
         return -most if self.mode == "max" else most
 
     def is_better(self, metric: jax.Array, best: jax.Array) -> jax.Array:
-        """Whether a metric beats the best by more than the threshold."""
+        """Return whether a metric beats the best by more than the threshold."""
         margin = self.threshold if self.mode == "max" else -self.threshold
         bar = best * (1.0 + margin) if self.threshold_mode == "rel" else best + margin
         return metric > bar if self.mode == "max" else metric < bar

@@ -201,7 +201,7 @@ def adamw(
     weight_decay: Any = 1e-2,
     mask: Any = None,
 ) -> optax.GradientTransformationExtraArgs:
-    """``torch.optim.AdamW`` for real parameters, with PyTorch's default values.
+    """Return ``torch.optim.AdamW`` for optax, with PyTorch's defaults, for real parameters.
 
     ``p <- p - lr (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps) + weight_decay p)``,
     ``m`` and ``v`` being the running means of the gradient and of its square, kept in

@@ -120,7 +120,7 @@ def measure(reader: str, path: Path) -> Run:
 
 
 def child(reader: str, path: str) -> None:
-    """What ``measure`` runs."""
+    """Run in the process that ``measure`` starts."""
     for module in PANDAS_MODULES if needs_pandas(reader) else MODULES:
         importlib.import_module(module)
     before, cpu, start = peak_memory(), time.process_time(), time.perf_counter()
@@ -244,7 +244,7 @@ def measure_split(folder: str, where: str) -> tuple[float, ...]:
 
 
 def split_child(folder: str, where: str) -> None:
-    """What ``measure`` runs."""
+    """Run in the process that ``measure`` starts."""
     x = np.load(Path(folder) / "x.npy", mmap_mode="r" if where == "mapped" else None)
     y = np.load(Path(folder) / "y.npy")
     scale = jax.jit(lambda split, rows: split.scale(rows))

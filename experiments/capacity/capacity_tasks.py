@@ -78,12 +78,12 @@ def gaussian_sine(
 
 
 def oscillator(x: np.ndarray) -> np.ndarray:
-    """The target of ``damped_oscillator``."""
+    """Return the target of ``damped_oscillator``."""
     return np.exp(-0.25 * x) * np.cos(x)
 
 
 def windowed_sine(x: np.ndarray) -> np.ndarray:
-    """The target of ``gaussian_sine``."""
+    """Return the target of ``gaussian_sine``."""
     return np.exp(-np.square(x)) * np.sin(5 * x)
 
 

@@ -191,7 +191,7 @@ def _fit_one(iterations, layers, x, y, other, other_y) -> Fitted:
 
 
 def _levenberg_marquardt(residual, state, power):
-    """One damped Gauss-Newton step for the given norm; kept if it helps."""
+    """Take a damped Gauss-Newton step for the given norm; keep it if it helps."""
     parameters, damping = state
     r, slope = residual(parameters), jax.jacfwd(residual)(parameters)
     most = jnp.max(jnp.abs(r)) + 1e-300

@@ -30,7 +30,7 @@ class Nowhere:
         pass
 
     def restore(self, training: Training) -> Training:
-        """Return the training unchanged, as there is no checkpoint."""
+        """Return the training unchanged: nothing was saved."""
         return training
 
     def save(self, training: Training, *, force: bool) -> None:

@@ -98,7 +98,7 @@ class Resident:
         self._run: Any = functools.partial(_epoch.run, **self._options)
 
     def run(self, state: State, epoch: int) -> tuple[State, Metrics]:
-        """All seeds one epoch later; ``state`` is used up."""
+        """Train all seeds for one epoch; ``state`` is donated."""
         return self._run(state, self._data, np.int32(epoch))
 
     def compile(self, state: State) -> Any:
@@ -134,7 +134,7 @@ class Streamed:
         self._test_rows = max(1, rows // rules.eval_rows) * rules.eval_rows
 
     def run(self, state: State, epoch: int) -> tuple[State, Metrics]:
-        """All seeds one epoch later; ``state`` is used up."""
+        """Train all seeds for one epoch; ``state`` is donated."""
         number = np.int32(epoch)
         count = self._split.train.shape[1]
         places = np.asarray(_orders(self.keys, number, rows=count))

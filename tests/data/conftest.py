@@ -1,4 +1,4 @@
-"""The server of the tests of downloads."""
+"""The web server for tests of downloads."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.data.download_cases import CONTENT
 
 @pytest.fixture
 def server(tmp_path, monkeypatch):
-    """A server with the file, and no waiting between attempts."""
+    """Start a server that has the file; remove pauses between attempts."""
     monkeypatch.setenv("JAXBERN_CACHE", str(tmp_path))
     monkeypatch.delenv("JAXBERN_DATA", raising=False)
     monkeypatch.setattr(_download, "PAUSES", (0.0, 0.0))

@@ -1,4 +1,4 @@
-"""A store with gaps and faults, and its report."""
+"""Build the report of a store with gaps and faults."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ LOST = Cell("susy", False, 15, 16, "bernstein:25")
 
 
 def fill(root: Path) -> None:
-    """A complete group of two architectures, a part of another, and two faults."""
+    """Write a complete group of two architectures, a part of another, and two faults."""
     for result in report_stores.learning([*WHOLE, *PART, DAMAGED]):
         cell_store.write(root, result)
     path = root / "cells" / DAMAGED.name / "history.jsonl"
