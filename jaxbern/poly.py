@@ -13,7 +13,6 @@ Reference: G. Farin, *Curves and Surfaces for CAGD*, chapters on Bernstein form.
 """
 
 import functools
-import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -21,14 +20,11 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
+from jaxbern import _poly_algorithms as _algorithms
+from jaxbern._poly_algorithms import UNROLLED as UNROLLED
 from jaxbern.kernels.array_types import Array, ArrayLike, Ends, Float
 from jaxbern.op import checked_interval
-
-# Up to this degree de Casteljau's algorithm is written out: its gradient is then several
-# times faster than that of a loop, and takes no longer to compile.
-UNROLLED = 10
 
 __all__ = ["basis", "derivative", "elevate", "from_function", "restrict", "to_power"]
 
@@ -49,7 +45,7 @@ def basis(
     >>> basis(0.0, 2).tolist()
     [0.25, 0.5, 0.25]
     """
-    core = _basis, _natural(degree, "degree")
+    core = _algorithms.basis, _natural(degree, "degree")
     return _apply(core, jnp.asarray(x)[..., None], lower, upper, name="x")
 
 
@@ -68,7 +64,9 @@ def derivative(
     >>> derivative(jnp.array([-3.0, 0.0, 3.0])).tolist()  # p(x) = x
     [1.0, 1.0]
     """
-    return _apply((_derivative, _natural(order, "order")), coeffs, lower, upper)
+    return _apply(
+        (_algorithms.derivative, _natural(order, "order")), coeffs, lower, upper
+    )
 
 
 def elevate(
@@ -82,7 +80,7 @@ def elevate(
     >>> elevate(jnp.array([0.0, 3.0]), 3).tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
-    return _apply((_elevate, _natural(degree, "degree")), coeffs)
+    return _apply((_algorithms.elevate, _natural(degree, "degree")), coeffs)
 
 
 def restrict(
@@ -105,7 +103,7 @@ def restrict(
     >>> restrict(jnp.array([9.0, -9.0, 9.0]), 0.0, 3.0).tolist()  # x^2
     [0.0, 0.0, 9.0]
     """
-    return _apply((_restrict,), coeffs, lower, upper, start, stop)
+    return _apply((_algorithms.restrict,), coeffs, lower, upper, start, stop)
 
 
 def from_function(
@@ -164,97 +162,7 @@ def to_power(
     >>> to_power(jnp.array([1.0, 2.0, 5.0]), lower=0.0, upper=1.0).tolist()
     [1.0, 2.0, 2.0]
     """
-    return _apply((_power,), coeffs, lower, upper)
-
-
-def _basis(degree, x, low, up):
-    # Here and below, only products and sums are used: gradients of powers are NaN at
-    # the ends, and binomials overflow.
-    low, up = low[..., None], up[..., None]
-    x = _clamp(x, low, up)
-    t, s = (x - low) / (up - low), (up - x) / (up - low)
-    # Propagate NaN at degree 0 as well, where the loop takes no step.
-    b = [jnp.where(jnp.isnan(t), t, 1.0), *[jnp.zeros_like(t)] * degree]
-
-    def step(b, _):  # the last entry, which wraps around, is 0 up to the last step
-        return s * b + t * jnp.roll(b, 1, -1), None
-
-    return lax.scan(step, jnp.concatenate(b, -1), length=degree)[0]
-
-
-def _derivative(order, c, low, up):
-    if order >= c.shape[-1]:
-        return jnp.zeros_like(c[..., :1])
-    for _ in range(order):
-        c = float(c.shape[-1] - 1) * jnp.diff(c, axis=-1) / (up - low)[..., None]
-    return c
-
-
-def _elevate(m, c, *_):
-    if m < (n := c.shape[-1] - 1):
-        raise ValueError(
-            f"degree must be at least {n}, that of coeffs, got {m}; use from_function"
-        )
-    weights = np.zeros((n + 1, m + 1))
-    for k, j in itertools.product(range(n + 1), range(m - n + 1)):
-        # A quotient of Python integers is the rational number, correctly rounded.
-        weights[k, j + k] = math.comb(n, k) * math.comb(m - n, j) / math.comb(m, j + k)
-    return jnp.dot(c, jnp.asarray(weights, c.dtype), precision=lax.Precision.HIGHEST)
-
-
-def _restrict(c, low, up, start, stop):
-    a, b = _clamp(start, low, up), _clamp(stop, low, up)
-    swap = a > b
-    # where, not minimum and maximum: those halve the gradients of a zero width.
-    a, b = jnp.where(swap, b, a), jnp.where(swap, a, b)
-    # Cut at one end, then cut the remaining part at the other end. The length of that
-    # part is a divisor, so mirror first: it is then at least half of the interval.
-    mirror = b - low > up - a
-    left = jnp.where(mirror, b - low, up - a)
-    first = jnp.where(mirror, up - b, a - low)
-    second = jnp.where(mirror, a - low, up - b)
-    c = jnp.where(mirror[..., None], jnp.flip(c, -1), c)
-    c = _cut(c, left / (up - low), first / (up - low))
-    c = _cut(jnp.flip(c, -1), (b - a) / left, second / left)
-    c = jnp.where((swap == mirror)[..., None], jnp.flip(c, -1), c)
-    return jnp.where(jnp.isnan(a + b)[..., None], jnp.nan, c)
-
-
-def _cut(c, s, t):
-    """Return the coefficients on the part to the right of ``t``, by de Casteljau."""
-    if c.shape[-1] <= UNROLLED + 1:
-        rows, done = [c[..., k] for k in range(c.shape[-1])], []
-        while rows:
-            done.append(rows[-1])
-            rows = [s * p + t * q for p, q in itertools.pairwise(rows)]
-        return jnp.stack(done[::-1], axis=-1)
-    s, t, k = s[..., None], t[..., None], jnp.arange(c.shape[-1])
-
-    def step(v, last):
-        blend = s * v + t * jnp.roll(v, -1, -1)
-        return jnp.where(jnp.broadcast_to(k < last, v.shape), blend, v), None
-
-    return lax.scan(step, c, k[:0:-1])[0]
-
-
-def _power(c, low, up):
-    n = c.shape[-1] - 1
-    low, up, row = low[..., None, None], up[..., None, None], jnp.arange(n + 1)[:, None]
-    ratios = jnp.asarray([(n - i) / (i + 1) for i in range(n)], c.dtype)
-
-    def step(v, at):  # row i: i differences, which make C(n,i), then n-i blends
-        i, ratio = at
-        ahead = jnp.roll(v, -1, -1)  # the wrapped entry never reaches column 0
-        blend = (up * v - low * ahead) / (up - low)
-        first = jnp.broadcast_to(i < row, v.shape)
-        return jnp.where(first, ratio * (ahead - v) / (up - low), blend), None
-
-    rows = jnp.broadcast_to(c[..., None, :], (*c.shape, n + 1))
-    return lax.scan(step, rows, (jnp.arange(n), ratios))[0][..., 0]
-
-
-def _clamp(x, low, up):  # where, not clip, which halves derivatives at the ends
-    return jnp.where(x < low, low, jnp.where(x > up, up, x))
+    return _apply((_algorithms.power,), coeffs, lower, upper)
 
 
 def _sample(f, x):

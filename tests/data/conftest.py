@@ -1,4 +1,4 @@
-"""The web server for tests of downloads."""
+"""The cache of a test, and the web server for tests of downloads."""
 
 import pytest
 
@@ -17,3 +17,11 @@ def server(tmp_path, monkeypatch):
     with data_server.running() as server:
         server.content = CONTENT
         yield server
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """Use an empty cache for a test, and no data of the user's."""
+    monkeypatch.setenv("JAXBERN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("JAXBERN_DATA", raising=False)
+    return tmp_path / "cache" / "data"
