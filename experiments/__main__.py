@@ -1,7 +1,7 @@
 """``python -m experiments NAME ...`` runs one experiment; without a name it lists them.
 
-An experiment is a module with ``main(argv) -> int | None``, imported only when it is
-run, so that asking for help costs nothing.
+An experiment is a module with ``main(argv) -> int | None``. It is imported only when it
+is run, so that the list of experiments appears at once.
 """
 
 import contextlib
@@ -15,31 +15,31 @@ import sys
 EXPERIMENTS = {
     "bench": (
         "experiments.bench.bench_command",
-        "time and memory: activation, step, epoch, data; beside ReLU and PyTorch",
+        "time and memory of activation, step, epoch, data; against ReLU and PyTorch",
     ),
     "capacity": (
         "experiments.capacity.capacity_command",
-        "one neuron that solves XOR: what small networks can do, beside ReLU",
+        "one neuron that solves XOR: what small networks can do, against ReLU",
     ),
     "certified": (
         "experiments.certified.certified_command",
-        "networks trained to be provable: Bernstein, ReLU and DeepBern-Nets",
+        "train networks for certified robustness: Bernstein, ReLU, DeepBern-Nets",
     ),
     "comparison": (
         "experiments.comparison.comparison_command",
-        "time, memory and training beside DeepBern-Nets, rationals and KANs",
+        "time, memory and training against DeepBern-Nets, rationals and KANs",
     ),
     "data": (
         "experiments.data.data_command",
-        "what data there are; fetch, convert and draw them",
+        "list the data on this machine; download, convert and plot them",
     ),
     "demo": (
         "experiments.demo",
-        "everything once, in minutes: capacity, a small sweep, its report",
+        "run everything once, in minutes: capacity, a small sweep, its report",
     ),
     "dropin": (
         "experiments.dropin.dropin_command",
-        "BernsteinAct in ordinary networks, beside relu, gelu, silu and tanh",
+        "BernsteinAct in ordinary networks, against relu, gelu, silu and tanh",
     ),
     "gpu": (
         "experiments.gpu.gpu_command",
@@ -47,23 +47,23 @@ EXPERIMENTS = {
     ),
     "plan": (
         "experiments.sweep.plan_command",
-        "what a sweep would take: cells, parameters, memory on a card, time",
+        "cost of a sweep: cells, parameters, memory on a GPU, time",
     ),
     "report": (
         "experiments.report.report_command",
-        "the paper's tables and figures from a sweep, beside the paper's numbers",
+        "the paper's tables and figures from a sweep, next to the paper's numbers",
     ),
     "sensitivity": (
         "experiments.sensitivity.sensitivity_command",
-        "do the conclusions hang on interval, initialisation, decay or shape?",
+        "effect of interval, initialisation, decay and shape on the conclusions",
     ),
     "sweep": (
         "experiments.sweep.sweep_command",
-        "train a part of the paper's grid, or all of it; killed, it goes on",
+        "train the paper's grid or a part of it; resumes after a kill",
     ),
     "theory": (
         "experiments.theory.theory_command",
-        "degree, rate, stability and the table of bounds of the paper, checked",
+        "check the paper's theory: degree, rate, stability, table of bounds",
     ),
 }
 # Earlier names of commands, and what to write instead.
@@ -75,7 +75,7 @@ RENAMED = {
 
 
 def usage() -> str:
-    """The list of experiments."""
+    """Return the list of experiments."""
     width = max(map(len, EXPERIMENTS))
     lines = [f"  {name:<{width}}  {what}" for name, (_, what) in EXPERIMENTS.items()]
     return "\n".join(
@@ -106,7 +106,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         status = importlib.import_module(EXPERIMENTS[name][0]).main(rest) or 0
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read the output wants no more, as head -1
+    except BrokenPipeError:  # the reader closed the pipe early, as head -1 does
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

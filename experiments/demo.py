@@ -1,4 +1,4 @@
-"""``python -m experiments demo``: everything once, in minutes, with nothing but a CPU."""
+"""``python -m experiments demo``: run everything once, in minutes, on a CPU."""
 
 import argparse
 import sys
@@ -21,9 +21,9 @@ It can be stopped and started again: the sweep goes on where it was.
 
 
 def main(argv: list[str]) -> int:
-    """Run all three; returns the exit status."""
+    """Run all three; return the exit status."""
     options = parser().parse_args(argv)
-    # Imported here: help must not wait for JAX.
+    # Imported here, so that --help does not wait for JAX.
     from experiments import capacity
     from experiments.report import report_build
     from experiments.sweep.sweep_run import Sweep, run
@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
     try:
         summary = run(Sweep("demo", training=training), root=store)
     except KeyboardInterrupt:
-        print("Stopped. The same command goes on where it was.", file=sys.stderr)
+        print("Stopped. Run the same command to continue.", file=sys.stderr)
         return 130
     _step(3, "report: the paper's tables and figures from these cells")
     page = report_build.run(store, options.out / "report")
@@ -48,11 +48,11 @@ def main(argv: list[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options."""
+    """Return the parser of the options."""
     top = new_parser("demo", _DESCRIPTION)
     add_out(top, "results/demo")
     top.add_argument(
-        "--quick", action="store_true", help="few seeds, few epochs: does it all work?"
+        "--quick", action="store_true", help="few seeds and epochs, as a smoke test"
     )
     return top
 
@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
 def closing(
     rows: list, depths: list[str], verdicts: list[str], page: Path, minutes: float
 ) -> list[str]:
-    """What was found, and which file to open."""
+    """Return the closing text: the findings, and which file to open."""
     xor = {row.network: row for row in rows if row.task == "xor_blobs"}
     return [
         "",

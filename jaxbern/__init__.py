@@ -20,17 +20,17 @@ from jaxbern.op import bernstein_norm as bernstein_norm
 from jaxbern.op import explain as explain
 from jaxbern.op import implementation as implementation
 
-# Imported when they are first used: a user of the activation alone does not wait.
+# Imported on first use, so that importing the activation alone stays fast.
 _ON_DEMAND = ("certify", "data", "metrics", "optim", "plot", "train")
 
 
 def __getattr__(name: str) -> ModuleType:
-    """``jb.data`` and its like, imported on first use."""
+    """Import ``jb.data`` and the other submodules of ``_ON_DEMAND`` on first use."""
     if name in _ON_DEMAND:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """All names, imported or not."""
+    """List all names, those imported on first use included."""
     return sorted({*globals(), *_ON_DEMAND})

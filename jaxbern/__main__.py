@@ -1,4 +1,4 @@
-"""``python -m jaxbern doctor``: is everything in order on this machine?"""
+"""``python -m jaxbern doctor``: check the installation on this machine."""
 
 import contextlib
 import os
@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         status = doctor.run()
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read the output wants no more, as head -1
+    except BrokenPipeError:  # the reader closed the pipe early, as head -1 does
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -12,18 +12,18 @@ from jax.typing import ArrayLike
 
 
 class PlateauState(NamedTuple):
-    """What `reduce_on_plateau` remembers: scalars, or one entry per seed."""
+    """The state of `reduce_on_plateau`: scalars, or one entry per seed."""
 
-    learning_rate: jax.Array  # float32; float64 if JAX is set to it
-    best: jax.Array  # of the same type
-    bad_epochs: jax.Array  # int32, in a row, none of them during a cooldown
-    cooldown: jax.Array  # int32, epochs of it that are left
-    epoch: jax.Array  # int32, how many metrics have been seen
+    learning_rate: jax.Array  # float32, or float64 under jax_enable_x64
+    best: jax.Array  # best metric so far, of the same dtype
+    bad_epochs: jax.Array  # int32, consecutive, not counted during a cooldown
+    cooldown: jax.Array  # int32, remaining cooldown epochs
+    epoch: jax.Array  # int32, number of metrics seen
 
 
 @dataclasses.dataclass(frozen=True)
 class PlateauRule:
-    """The arguments of `reduce_on_plateau` and what they do to a state."""
+    """The arguments of `reduce_on_plateau`, checked, and the update rule."""
 
     mode: str
     factor: float
@@ -58,7 +58,9 @@ class PlateauRule:
 
     @property
     def worst(self) -> float:
-        """What every metric beats; finite, also times ``1 + threshold``.
+        """Initial value of ``best``, which every metric beats.
+
+        It is finite, even when multiplied by ``1 + threshold``.
 
         Infinity would stop programs under ``jax_debug_infs``.
         """
@@ -66,13 +68,13 @@ class PlateauRule:
         return -most if self.mode == "max" else most
 
     def is_better(self, metric: jax.Array, best: jax.Array) -> jax.Array:
-        """Whether a metric beats the best by more than the threshold."""
+        """Return whether a metric beats the best by more than the threshold."""
         margin = self.threshold if self.mode == "max" else -self.threshold
         bar = best * (1.0 + margin) if self.threshold_mode == "rel" else best + margin
         return metric > bar if self.mode == "max" else metric < bar
 
     def after(self, state: PlateauState, metric: ArrayLike) -> PlateauState:
-        """The state one epoch later."""
+        """Return the state after one more epoch with this metric."""
         metric = jnp.asarray(metric, state.best.dtype)
         if metric.shape != state.best.shape:
             raise ValueError(
@@ -99,7 +101,7 @@ class PlateauRule:
 
 
 def find_plateau(state: Any) -> tuple[PlateauState, Callable[[PlateauState], Any]]:
-    """The one `PlateauState` in a tree, and a function that puts another in its place."""
+    """Find the one `PlateauState` in a tree; also return a function that replaces it."""
     leaves, tree = jax.tree.flatten(
         state, is_leaf=lambda node: isinstance(node, PlateauState)
     )
@@ -116,6 +118,6 @@ def find_plateau(state: Any) -> tuple[PlateauState, Callable[[PlateauState], Any
 
 
 def check_not_negative(name: str, value: float) -> None:
-    """Refuse NaN and infinity as well."""
+    """Raise unless the value is finite and at least 0; NaN is refused too."""
     if not 0 <= value < math.inf:
         raise ValueError(f"{name} must be finite and at least 0, got {value}")

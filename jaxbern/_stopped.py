@@ -1,7 +1,7 @@
-"""Ctrl-C while ``python -m jaxbern`` is still importing JAX ends it without a traceback.
+"""Make Ctrl-C end ``python -m jaxbern`` without a traceback while it imports JAX.
 
 Python imports the package, and JAX with it, before it runs ``__main__``, so the signal
-has to be dealt with here. Programs that import jaxbern are left alone.
+has to be handled here. Programs that import jaxbern keep their own signal handling.
 """
 
 import signal
@@ -9,7 +9,7 @@ import sys
 
 
 def is_command() -> bool:
-    """Whether this process is ``python -m jaxbern`` and has not come to ``__main__`` yet."""
+    """Return whether this process is ``python -m jaxbern``, before ``__main__`` runs."""
     words = sys.orig_argv
     if sys.argv[:1] != ["-m"] or "-m" not in words:
         return False

@@ -1,3 +1,3 @@
-"""The one place the version is written."""
+"""The version of jaxbern; the build reads it from here."""
 
 __version__ = "0.1.0"

@@ -1,11 +1,11 @@
 """Initialisers for Bernstein coefficients, in the form JAX and Flax use.
 
 Each function returns ``init(key, shape, dtype=float32)`` for coefficients of shape
-``[W, n+1]`` or ``[n+1]``. A layer gives them its own interval unless theirs is named; on
-their own they are for the operator's defaults, ``[-3, 3]`` and clamped.
+``[W, n+1]`` or ``[n+1]``. A layer passes its own interval to them unless they were given
+one; called directly they use the operator's defaults, ``[-3, 3]`` and ``"clamp"``.
 
-They can be pickled, as long as functions given to them can: what they return are functions
-of this module with their first arguments filled in.
+Initialisers can be pickled if the functions given to them can: they are partial
+applications of functions of this module.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from jax.typing import DTypeLike
 from jaxbern import _starts, poly
 from jaxbern.kernels.array_types import Ends
 
-# What a layer can be told by name to start as: ``init="silu"``.
+# Functions that a layer can start as, by name: ``init="silu"``.
 FUNCTIONS: dict[str, Callable] = {
     name: getattr(jax.nn, name)
     for name in (
@@ -33,7 +33,7 @@ FUNCTIONS: dict[str, Callable] = {
 
 @runtime_checkable
 class Initializer(Protocol):
-    """``init(key, shape, dtype) -> array`` of that shape."""
+    """The signature of an initialiser: ``init(key, shape, dtype)`` returns an array."""
 
     def __call__(
         self, key: jax.Array, shape: tuple[int, ...], dtype: DTypeLike = jnp.float32
@@ -44,7 +44,7 @@ class Initializer(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class _OnInterval:
-    """An initialiser that depends on the interval; None is what the layer fills in."""
+    """An initialiser that depends on the interval; the layer fills in what is None."""
 
     draw: Callable
     lower: Ends | None = None
@@ -62,13 +62,14 @@ class _OnInterval:
 
 
 def smooth(std: float | None = None, degree: int = 3) -> Initializer:
-    """A random polynomial of low degree, written in degree ``n``.
+    """Draw a random polynomial of low degree and elevate it to degree ``n``.
 
     ``min(n, degree) + 1`` coefficients are drawn from a normal distribution and elevated
     to degree ``n``. Independent coefficients make a polynomial rougher as ``n`` grows, and
     deep networks stop learning; an elevated one is as smooth at ``n = 25`` as at 3.
-    ``std`` is the standard deviation of what is drawn. If it is not given, each polynomial
-    is shifted and scaled: standard normal inputs give outputs of mean 0 and variance 1.
+    ``std`` is the standard deviation of the drawn coefficients. If it is not given, each
+    polynomial is shifted and scaled so that standard normal inputs give outputs of mean 0
+    and variance 1.
 
     >>> smooth()(jax.random.key(0), (16, 26)).shape
     (16, 26)
@@ -83,7 +84,7 @@ def _smooth(std, degree, key, shape, dtype=jnp.float32):
 
 
 def normal(std: float | None = None) -> Initializer:
-    """Independent coefficients, ``normal(0, std)``; of unit gain if ``std`` is not given.
+    """Draw independent coefficients from ``normal(0, std)``; unit gain if ``std`` is None.
 
     >>> normal(0.1)(jax.random.key(0), (16, 10)).shape
     (16, 10)
@@ -97,7 +98,7 @@ def _normal(std, key, shape, dtype=jnp.float32):
 
 
 def xavier() -> Initializer:
-    """Independent coefficients of unit gain, as :func:`normal`.
+    """Draw independent coefficients of unit gain, as :func:`normal` does.
 
     A ``jb.MLP`` with ``init="xavier"`` draws ``normal(0, sqrt(2 / (W + n + 1)))``.
 
@@ -108,10 +109,10 @@ def xavier() -> Initializer:
 
 
 def paper() -> Initializer:
-    """The start of the paper's networks: :func:`smooth` with deviation ``1 / W``.
+    """Initialise as the paper's networks: :func:`smooth` with standard deviation ``1 / W``.
 
-    Made for BatchNorm and skip connections. Without them the signal dies within a few
-    layers, the sooner the wider they are.
+    Use it with BatchNorm and skip connections. Without them the signal vanishes within a
+    few layers, and sooner in wider networks.
 
     >>> paper()(jax.random.key(0), (16, 10)).shape
     (16, 10)
@@ -130,13 +131,13 @@ def from_function(
     upper: Ends | None = None,
     method: str = "ends",
 ) -> Initializer:
-    """Every neuron starts as a polynomial near ``f``; ``key`` is not used.
+    """Start every neuron as a polynomial near ``f``; ``key`` is not used.
 
     The same as ``init=f`` in a layer, with more options. ``method="ends"`` is the
     least-squares fit that keeps value and slope of ``f`` at both ends, so that
     ``outside="linear"`` continues it along its tangents; ``"lstsq"`` and ``"bernstein"`` are
-    those of :func:`jaxbern.poly.from_function`. ``lower`` and ``upper`` are the layer's if
-    not given.
+    the methods of :func:`jaxbern.poly.from_function`. ``lower`` and ``upper`` default to
+    those of the layer.
 
     >>> init = from_function(jax.nn.gelu)
     >>> init(jax.random.key(0), (16, 10)).shape
@@ -165,7 +166,7 @@ def _at_least_zero(x):
 
 
 def identity(*, lower: Ends | None = None, upper: Ends | None = None) -> Initializer:
-    """``sigma(x) = x`` on the interval, exactly.
+    """Start as ``sigma(x) = x`` on the interval, exactly.
 
     >>> identity()(jax.random.key(0), (4,)).tolist()
     [-3.0, -1.0, 1.0, 3.0]
@@ -174,9 +175,9 @@ def identity(*, lower: Ends | None = None, upper: Ends | None = None) -> Initial
 
 
 def relu(*, lower: Ends | None = None, upper: Ends | None = None) -> Initializer:
-    """The polynomial nearest to ``relu``, as ``init="relu"`` in a layer.
+    """Start as the polynomial nearest to ``relu``, as ``init="relu"`` does in a layer.
 
-    ``from_function(jax.nn.relu, method="bernstein")`` is farther from the kink but convex,
+    ``from_function(jax.nn.relu, method="bernstein")`` is less close at the kink but convex,
     increasing and never below zero, at every degree.
 
     >>> relu()(jax.random.key(0), (4,)).tolist()
@@ -186,7 +187,7 @@ def relu(*, lower: Ends | None = None, upper: Ends | None = None) -> Initializer
 
 
 def ramp() -> Initializer:
-    """A straight line from 0 at the lower end to 1 at the upper end.
+    """Start as a straight line from 0 at the lower end to 1 at the upper end.
 
     >>> ramp()(jax.random.key(0), (5,)).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
@@ -200,7 +201,7 @@ def get(
     upper: Ends,
     outside: str = "clamp",
 ) -> Initializer:
-    """The initialiser of a layer: by name, from a function ``f(x)``, or the one given.
+    """Return the initialiser for ``init``: a name, a function ``f(x)`` or an initialiser.
 
     >>> get("silu", -4.0, 4.0)(jax.random.key(0), (10,)).shape
     (10,)
@@ -218,7 +219,7 @@ def get(
 
 
 def of_network(init: str | Callable) -> str | Callable:
-    """What a name stands for in ``jb.MLP``: starts of the paper, scaled by the width."""
+    """Replace names by their meaning in ``jb.MLP``: as in the paper, scaled by the width."""
     return _OF_NETWORKS.get(init, init) if isinstance(init, str) else init
 
 
@@ -241,7 +242,7 @@ def _by_name(name: str) -> Initializer:
 
 
 def _unit_gain(std: float | None, draw: Initializer) -> Initializer:
-    """What is drawn, scaled to unit gain unless its deviation is named."""
+    """Scale what ``draw`` draws to unit gain, unless ``std`` fixes its deviation."""
     return draw if std is not None else _OnInterval(functools.partial(_scaled, draw))
 
 

@@ -13,24 +13,24 @@ _MOST_ROWS = 2**30  # ranks and their doubles are int32
 def auc(
     scores: ArrayLike, labels: ArrayLike, *, weights: ArrayLike | None = None
 ) -> jax.Array:
-    """Area under the ROC curve, exact, ties counting one half.
+    """Compute the exact area under the ROC curve; ties count one half.
 
     ``auc = (sum over pairs of w_i w_j [s_i > s_j] + w_i w_j [s_i = s_j] / 2) /
-    (sum over pairs of w_i w_j)``, over every positive ``i`` and negative ``j``: what
-    ``sklearn.metrics.roc_auc_score`` gives.
+    (sum over pairs of w_i w_j)``, over every positive ``i`` and negative ``j``. This is the
+    value of ``sklearn.metrics.roc_auc_score``.
 
     ``scores [rows]`` are floating point, logits or probabilities, of any size or sign;
     ``-0.0`` equals ``0.0``. ``labels [rows]`` are booleans or the numbers 0 and 1.
-    ``weights [rows]`` are either booleans (which rows count: the way to leave out
-    padding) or numbers of at least 0. Rows of weight 0 may hold anything, even NaN.
+    ``weights [rows]`` are either booleans (False leaves a row out, such as padding) or
+    numbers of at least 0. Rows of weight 0 may hold anything, even NaN.
 
     Without weights or with booleans, pairs are counted in integers: the result is
     rounded only at the end, for fewer than 2^30 rows. Numeric weights are summed in
     pairs in float32, for an error of about 1e-7, and take a slower sort. The result
-    is float32, or float64 if the scores or the weights are; its gradient is 0.
+    is float32, or float64 if the scores or the weights are float64; its gradient is 0.
 
-    The result is NaN, so that a compiled training goes on, if no pair can be formed
-    (no rows of one class: the area is undefined), or if a row that counts has a NaN
+    The result is NaN, which lets a compiled training continue, if no pair can be formed
+    (one class has no rows, so the area is undefined), or if a row that counts has a NaN
     score, a label other than 0 and 1, or a weight that is negative or not finite.
 
     Example:
@@ -39,7 +39,7 @@ def auc(
       >>> float(jb.metrics.auc(jnp.array([0.1, 0.4, 0.4, 0.8]), labels))
       0.875
 
-      Two seeds at once, without the last row, which only fills up a batch:
+      Two seeds at once; the last row is padding and is left out:
 
       >>> scores = jnp.array([[0.1, 0.4, 0.4, 0.8], [0.9, 0.2, 0.1, 0.8]])
       >>> rows = jnp.array([True, True, True, False])
@@ -78,15 +78,15 @@ def _auc(scores: jax.Array, labels: jax.Array, weights: jax.Array | None) -> jax
 
 
 def _counted(scores: jax.Array, positive: jax.Array, negative: jax.Array) -> jax.Array:
-    """The area by ranks; rows that are neither positive nor negative do not count.
+    """Compute the area from ranks; rows neither positive nor negative do not count.
 
     With ranks ``r`` from 0, mean ranks within ties, ``p`` positives, ``q`` negatives:
     ``area = 1/2 + sum over positives of (2 r - (p + q - 1)) / (2 p q)``.
     """
     p = jnp.sum(positive, dtype=jnp.int32)
     q = jnp.sum(negative, dtype=jnp.int32)
-    # One operand is much faster to sort than two, so the label rides in the lowest
-    # bit. Rows that do not count come last and leave the ranks of the others alone.
+    # Sorting one operand is much faster than two, so the label is kept in the lowest
+    # bit. Rows that do not count sort last and do not change the ranks of the others.
     key = _without_top_bit(_sort_key(scores))
     packed = (key << 1) | positive.astype(key.dtype)
     ignored = ~jnp.zeros_like(packed)
@@ -101,10 +101,10 @@ def _counted(scores: jax.Array, positive: jax.Array, negative: jax.Array) -> jax
 
 
 def _weighted(scores: jax.Array, signed: jax.Array) -> jax.Array:
-    """The area for the weights ``|signed|``, positive for the positive class."""
+    """Compute the area for weights ``|signed|``; the sign of ``signed`` is the class."""
     key, signed = lax.sort((_sort_key(scores), signed), num_keys=1)
     start, stop = _tie_bounds(key)
-    # Cumulative sums are trees: their error grows with the logarithm of the length.
+    # JAX computes cumulative sums as trees: their error grows with log(length).
     negatives = jnp.pad(jnp.cumsum(jnp.maximum(-signed, 0)), (1, 0))
     negatives = negatives / negatives[-1]
     positives = jnp.maximum(signed, 0)
@@ -113,9 +113,9 @@ def _weighted(scores: jax.Array, signed: jax.Array) -> jax.Array:
 
 
 def _sort_key(scores: jax.Array) -> jax.Array:
-    """Unsigned integers in the order of the scores, equal where they are equal.
+    """Map scores to unsigned integers of the same order, equal where scores are equal.
 
-    Bits and not floats are compared: CPUs that flush denormals take them for 0.
+    Comparing bits instead of floats keeps denormals apart, which some CPUs flush to 0.
     """
     bits = jnp.finfo(scores.dtype).bits
     raw = lax.bitcast_convert_type(scores, f"uint{bits}")
@@ -125,11 +125,11 @@ def _sort_key(scores: jax.Array) -> jax.Array:
 
 
 def _without_top_bit(key: jax.Array) -> jax.Array:
-    """The same order in words of 32 or 64 bits of which the highest is 0.
+    """Map keys to words of 32 or 64 bits in the same order whose highest bit is 0.
 
     A score takes all 32 bits, but of its ``2^high`` possible prefixes fewer than
-    ``2^(high-1)`` occur when there are fewer rows than that. So they are numbered,
-    and the number takes the place of the prefix.
+    ``2^(high-1)`` occur when there are fewer rows than that. So the prefixes that occur
+    are numbered, and the number replaces the prefix.
     """
     if key.dtype == jnp.uint16:
         return key.astype(jnp.uint32)
@@ -152,7 +152,7 @@ def _tie_bounds(ordered: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def _count_before(marks: jax.Array, index: jax.Array) -> jax.Array:
-    """How many marks stand before each index.
+    """Count the marks before each index.
 
     Marks are packed 32 to a word. A cumulative sum over the words and one population
     count replace a cumulative sum over all marks, which is several times as slow.
@@ -169,9 +169,9 @@ def _count_before(marks: jax.Array, index: jax.Array) -> jax.Array:
 
 
 def _exact_sum(values: jax.Array, dtype: jnp.dtype) -> jax.Array:
-    """Sum of fewer than 2^30 numbers of type int32, rounded only when it is complete.
+    """Sum fewer than 2^30 int32 numbers exactly; only the result is rounded.
 
-    Halves of 16 bits are summed apart, in blocks of 2^15, so that nothing overflows.
+    Upper and lower 16 bits are summed separately, in blocks of 2^15, to avoid overflow.
     """
     blocks = jnp.pad(values, (0, -values.size % 2**15)).reshape(-1, 2**15)
     low = jnp.sum(blocks & 0xFFFF, axis=1, dtype=jnp.int32)

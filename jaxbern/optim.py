@@ -1,4 +1,4 @@
-"""PyTorch's AdamW and its learning rate that falls on a plateau, for optax.
+"""PyTorch's AdamW and ``ReduceLROnPlateau`` for optax.
 
 The optimiser is updated once per batch, the learning rate once per epoch:
 
@@ -41,18 +41,18 @@ _State = TypeVar("_State")
 
 
 class ReduceOnPlateau(optax.GradientTransformation):
-    """What `reduce_on_plateau` returns: ``init`` and ``update`` of optax, and ``step``.
+    """The transformation of `reduce_on_plateau`: optax's ``init``, ``update``, and ``step``.
 
     ``step(state, metric)`` ends an epoch. ``state`` is the state of any optimiser that
-    holds one `PlateauState`, or that state itself; the same comes back, one epoch
-    older. ``metric`` is a scalar, or has one entry per seed if the state has.
+    holds one `PlateauState`, or a `PlateauState`; the updated state is returned.
+    ``metric`` is a scalar, or has one entry per seed if the state has.
     """
 
     step: Callable[[_State, ArrayLike], _State]
-    arguments: tuple[ArrayLike, dict[str, Any]]  # that it was made with
+    arguments: tuple[ArrayLike, dict[str, Any]]  # of reduce_on_plateau, for pickling
 
     def __reduce__(self) -> tuple:
-        """Let ``pickle`` and ``copy`` make it anew: nested functions cannot be sent."""
+        """Let ``pickle`` and ``copy`` rebuild it, as nested functions cannot be pickled."""
         rate, options = self.arguments
         return functools.partial(reduce_on_plateau, **options), (rate,)
 
@@ -70,37 +70,37 @@ def reduce_on_plateau(
     eps: float = 1e-8,
     start_epoch: int = 0,
 ) -> ReduceOnPlateau:
-    """A learning rate that is cut when a metric stops improving, by PyTorch's rule.
+    """Cut the learning rate when a metric stops improving, by PyTorch's rule.
 
-    A transformation that multiplies updates by minus the learning rate; in a chain it
-    stands last, where ``optax.scale_by_learning_rate`` would. After each epoch,
+    The transformation multiplies updates by minus the learning rate; in a chain it comes
+    last, in place of ``optax.scale_by_learning_rate``. After each epoch,
     ``state = plateau.step(state, metric)`` follows ``ReduceLROnPlateau.step``:
 
     1. The metric is better if it lies beyond ``best * (1 + threshold)`` (``max``, ``rel``;
        ``1 - threshold`` for ``min``) or ``best + threshold`` (``max``, ``abs``; ``-`` for
-       ``min``). It becomes the best and the count of bad epochs starts anew; otherwise
-       the epoch is bad. NaN is never better. The relative rule is made for positive
-       metrics: with negative ones, even slightly worse is better.
+       ``min``). It becomes the best and the count of bad epochs is reset; otherwise the
+       epoch is bad. NaN is never better. The relative rule is meant for positive
+       metrics: with a negative best, even a slightly worse metric counts as better.
     2. During a cooldown, bad epochs are not counted.
     3. With more than ``patience`` bad epochs, the learning rate becomes
        ``max(learning_rate * factor, min_lr)``, unless that lowers it by ``eps`` or less;
-       the count starts anew and the cooldown begins.
+       the count is reset and the cooldown begins.
 
-    (``optax.contrib.reduce_on_plateau`` cuts one epoch earlier and knows no ``mode``.)
+    (``optax.contrib.reduce_on_plateau`` cuts one epoch earlier and has no ``mode``.)
     The state is made of arrays; ``step`` works inside ``jit``, ``vmap`` and ``scan``. PyTorch
     computes in float64: with ``jax_enable_x64`` both agree to the last bit, in float32
     a metric within rounding of the threshold may fall on the other side of it.
 
     Args:
-      learning_rate: to begin with; may be traced, so that ``vmap`` can vary it.
+      learning_rate: initial learning rate; may be traced, so that ``vmap`` can vary it.
       mode: ``"min"`` if smaller metrics are better, ``"max"`` if larger ones are.
-      factor: of each cut, at least 0 and below 1.
-      patience: how many bad epochs in a row are tolerated without a cut.
-      threshold: how much better counts as better.
+      factor: factor of each cut, at least 0 and below 1.
+      patience: number of consecutive bad epochs tolerated without a cut.
+      threshold: smallest change that counts as an improvement.
       threshold_mode: ``"rel"`` or ``"abs"``.
-      cooldown: for how many epochs after a cut bad ones are not counted.
-      min_lr: no cut goes below it.
-      eps: cuts of this size or smaller are not made.
+      cooldown: number of epochs after a cut in which bad epochs are not counted.
+      min_lr: lower bound of the learning rate.
+      eps: cuts that lower the rate by this much or less are skipped.
       start_epoch: metrics of earlier epochs are ignored. With 5, the first that counts
         is that of epoch 5, from 0, as if PyTorch's scheduler were first stepped then.
 
@@ -140,7 +140,7 @@ def reduce_on_plateau(
 
     def init(params: optax.Params) -> PlateauState:
         del params
-        # Five buffers, none of them the caller's: the state may be donated.
+        # Five new buffers, none shared with the caller: the state may be donated.
         rate = jnp.array(learning_rate, jnp.result_type(float))
         zeros = (jnp.zeros((), jnp.int32) for _ in range(3))
         return PlateauState(rate, jnp.full_like(rate, rule.worst), *zeros)
@@ -165,7 +165,7 @@ def reduce_on_plateau(
 
 
 def learning_rate(state: Any) -> jax.Array:
-    """The learning rate inside the state of an optimiser with `reduce_on_plateau`.
+    """Return the learning rate in the state of an optimiser with `reduce_on_plateau`.
 
     Example:
       >>> import jax.numpy as jnp, jaxbern as jb
@@ -177,7 +177,7 @@ def learning_rate(state: Any) -> jax.Array:
 
 
 def set_learning_rate(state: Any, learning_rate: ArrayLike) -> Any:
-    """The state with another learning rate; all else is kept.
+    """Return the state with another learning rate; everything else is kept.
 
     Example:
       >>> import jax.numpy as jnp, jaxbern as jb
@@ -201,7 +201,7 @@ def adamw(
     weight_decay: Any = 1e-2,
     mask: Any = None,
 ) -> optax.GradientTransformationExtraArgs:
-    """``torch.optim.AdamW`` for real parameters, with PyTorch's default values.
+    """Return ``torch.optim.AdamW`` for optax, with PyTorch's defaults, for real parameters.
 
     ``p <- p - lr (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps) + weight_decay p)``,
     ``m`` and ``v`` being the running means of the gradient and of its square, kept in
@@ -213,7 +213,7 @@ def adamw(
       b2: decay of the running mean of squared gradients.
       eps: added to the square root.
       weight_decay: 0.01 as in PyTorch; optax has 0.0001. Or a tree of numbers, one for each
-        part of the parameters, as PyTorch's groups of parameters have.
+        part of the parameters, like PyTorch's parameter groups.
       mask: as in ``optax.adamw``: a tree of booleans, or a function from parameters to
         one, that says which of them decay. All by default. Only with a single decay.
 
@@ -241,9 +241,9 @@ def adamw(
 
 
 def _scale_by_adam(b1: float, b2: float, eps: float) -> optax.GradientTransformation:
-    """``optax.scale_by_adam`` with every digit of ``1 - b2^t`` from the first step on.
+    """Like ``optax.scale_by_adam``, with ``1 - b2^t`` accurate from the first step on.
 
-    The original also needs dtypes to be promoted, which the user may have forbidden.
+    The original also relies on dtype promotion, which the user may have disabled.
     """
 
     def init(params: Any) -> optax.ScaleByAdamState:
@@ -274,13 +274,13 @@ def _scale_by_adam(b1: float, b2: float, eps: float) -> optax.GradientTransforma
 
 
 def _add_decayed_weights(weight_decay: Any, mask: Any) -> optax.GradientTransformation:
-    """``optax.add_decayed_weights``, also for a tree of decays."""
+    """Like ``optax.add_decayed_weights``, also for a tree of decays."""
     if jax.tree.structure(weight_decay) == jax.tree.structure(0.0):
         return optax.add_decayed_weights(weight_decay, mask)
     if mask is not None:
         raise ValueError(
             "mask needs a single weight_decay, got a tree of them; write 0.0 in the tree "
-            "where nothing shall decay"
+            "for parts that must not decay"
         )
 
     def decayed(decay: ArrayLike, updates: Any, params: Any) -> Any:

@@ -13,7 +13,6 @@ Reference: G. Farin, *Curves and Surfaces for CAGD*, chapters on Bernstein form.
 """
 
 import functools
-import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -21,14 +20,11 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
+from jaxbern import _poly_algorithms as _algorithms
+from jaxbern._poly_algorithms import UNROLLED as UNROLLED
 from jaxbern.kernels.array_types import Array, ArrayLike, Ends, Float
 from jaxbern.op import checked_interval
-
-# Up to this degree de Casteljau's algorithm is written out: its gradient is then several
-# times faster than that of a loop, and takes no longer to compile.
-UNROLLED = 10
 
 __all__ = ["basis", "derivative", "elevate", "from_function", "restrict", "to_power"]
 
@@ -40,16 +36,16 @@ def basis(
     lower: Ends = -3.0,
     upper: Ends = 3.0,
 ) -> Float[Array, "*batch terms"]:
-    """All basis polynomials ``b_{n,k}(x) = C(n,k) t^k s^(n-k)``, ``k = 0..n``.
+    """Evaluate all basis polynomials ``b_{n,k}(x) = C(n,k) t^k s^(n-k)``, ``k = 0..n``.
 
     ``x [...]`` gives ``[..., n+1]``, at least 0 and summing to one. ``x`` is clamped
-    as the activation does it: outside, the value of the end point and gradient 0;
-    at an end point the one-sided inner derivative. NaN gives NaN.
+    as in the activation: outside, the value of the end point and gradient 0; at an end
+    point the one-sided inner derivative. NaN gives NaN.
 
     >>> basis(0.0, 2).tolist()
     [0.25, 0.5, 0.25]
     """
-    core = _basis, _natural(degree, "degree")
+    core = _algorithms.basis, _natural(degree, "degree")
     return _apply(core, jnp.asarray(x)[..., None], lower, upper, name="x")
 
 
@@ -60,21 +56,23 @@ def derivative(
     upper: Ends = 3.0,
     order: int = 1,
 ) -> Float[Array, "*neurons fewer"]:
-    """Coefficients of the derivative of the given order, of degree ``n - order``.
+    """Return the coefficients of a derivative, which has degree ``n - order``.
 
     One step is ``c'_k = n (c_{k+1} - c_k) / (upper - lower)``, from ``[..., n+1]``
-    to ``[..., n]``; after the constant comes the zero polynomial, ``[..., 1]``.
+    to ``[..., n]``; the derivative of a constant is the zero polynomial, ``[..., 1]``.
 
     >>> derivative(jnp.array([-3.0, 0.0, 3.0])).tolist()  # p(x) = x
     [1.0, 1.0]
     """
-    return _apply((_derivative, _natural(order, "order")), coeffs, lower, upper)
+    return _apply(
+        (_algorithms.derivative, _natural(order, "order")), coeffs, lower, upper
+    )
 
 
 def elevate(
     coeffs: Float[ArrayLike, "*neurons terms"], degree: int
 ) -> Float[Array, "*neurons more"]:
-    """The same polynomial with ``degree >= n``: ``[..., n+1]`` to ``[..., degree+1]``.
+    """Write the polynomial in a degree ``>= n``: ``[..., n+1]`` to ``[..., degree+1]``.
 
     With ``m = degree``, ``c'_j = sum_k c_k C(n,k) C(m-n,j-k) / C(m,j)``: weights
     of at least 0 that sum to one, so the result stays in the hull of ``coeffs``.
@@ -82,7 +80,7 @@ def elevate(
     >>> elevate(jnp.array([0.0, 3.0]), 3).tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
-    return _apply((_elevate, _natural(degree, "degree")), coeffs)
+    return _apply((_algorithms.elevate, _natural(degree, "degree")), coeffs)
 
 
 def restrict(
@@ -93,19 +91,19 @@ def restrict(
     lower: Ends = -3.0,
     upper: Ends = 3.0,
 ) -> Float[Array, "... terms"]:
-    """Coefficients ``[..., n+1]`` of the same polynomial over ``[start, stop]``.
+    """Return coefficients ``[..., n+1]`` of the same polynomial over ``[start, stop]``.
 
     ``c'_j`` is the blossom of ``p`` at ``n-j`` times ``start`` and ``j`` times
     ``stop``. The smallest and the largest ``c'_j`` enclose ``p`` on the interval,
     up to rounding of at most ``5 n eps max|c|``. ``start`` and ``stop`` are clamped
     to ``[lower, upper]`` as the activation clamps its input, so they enclose the
-    activation on any interval. Zero width gives the constant ``p(start)``, ``start
-    > stop`` the polynomial run backwards, a NaN end NaN in every coefficient.
+    activation on any interval. Zero width gives the constant ``p(start)``, ``start >
+    stop`` reverses the polynomial, and a NaN end gives NaN in every coefficient.
 
     >>> restrict(jnp.array([9.0, -9.0, 9.0]), 0.0, 3.0).tolist()  # x^2
     [0.0, 0.0, 9.0]
     """
-    return _apply((_restrict,), coeffs, lower, upper, start, stop)
+    return _apply((_algorithms.restrict,), coeffs, lower, upper, start, stop)
 
 
 def from_function(
@@ -116,13 +114,14 @@ def from_function(
     upper: Ends = 3.0,
     method: str = "lstsq",
 ) -> Float[Array, "... terms"]:
-    """Bernstein coefficients ``[..., n+1]`` of a polynomial near ``f``.
+    """Return Bernstein coefficients ``[..., n+1]`` of a polynomial near ``f``.
 
     ``f`` is elementwise and called once, with a NumPy float64 array; the ends are
     concrete. ``"lstsq"`` fits Chebyshev-spaced points by least squares, reproduces
     polynomials of degree ``<= n`` and leaves out directions of coefficient space
-    that move the polynomial by less than a rounding: they would only add noise of
-    size ``2^n``. A kink still costs size: relu has 3.2 at degree 9, 1e4 at 25.
+    that move the polynomial by less than a rounding error: they would only add noise of
+    size ``2^n``. A kink still needs large coefficients: for relu up to 3.2 at degree 9
+    and 1e4 at degree 25.
     ``"bernstein"`` takes ``c_k = f(lower + k/n (upper - lower))`` (degree 0: the
     midpoint), which keeps range, monotonicity and convexity but converges slowly.
 
@@ -136,7 +135,7 @@ def from_function(
         return jnp.asarray(_sample(f, low * t[::-1] + up * t), dtype)
     if method != "lstsq":
         raise ValueError(f"method must be 'lstsq' or 'bernstein', got {method!r}")
-    count = 8 * (n + 8)  # so many that the fit cannot swing between the points
+    count = 8 * (n + 8)  # dense enough that the fit cannot oscillate between points
     t = np.square(np.sin(np.pi / 4 * np.arange(1, 2 * count, 2) / count))
     y = _sample(f, low * t[::-1] + up * t)
     ways = [float(math.comb(n, k)) for k in range(n + 1)]
@@ -152,111 +151,22 @@ def to_power(
     lower: Ends = -3.0,
     upper: Ends = 3.0,
 ) -> Float[Array, "... terms"]:
-    """Ascending power coefficients in ``x``: ``p(x) = sum_i p_i x^i``, ``[..., n+1]``.
+    """Return ascending power coefficients: ``p(x) = sum_i p_i x^i``, ``[..., n+1]``.
 
     ``p_i`` is ``C(n,i) / (upper-lower)^i`` times the ``i``-th differences of
     ``coeffs``, blended at ``x = 0``: the Taylor coefficient, without any clamping.
-    Rounding in it is about ``n eps C(n,i) (2/(upper-lower))^i max|c|``, and more if
-    0 is outside the interval: use float64 from degree 10, and never to evaluate.
+    Its rounding error is about ``n eps C(n,i) (2/(upper-lower))^i max|c|``, and larger
+    if 0 is outside the interval: use float64 from degree 10 on, and do not evaluate the
+    polynomial in this form.
 
     >>> to_power(jnp.array([1.0, 2.0, 5.0]), lower=0.0, upper=1.0).tolist()
     [1.0, 2.0, 2.0]
     """
-    return _apply((_power,), coeffs, lower, upper)
-
-
-def _basis(degree, x, low, up):
-    # Here and below only products and sums: no powers, whose gradients are NaN at
-    # the ends, and no binomials, which overflow.
-    low, up = low[..., None], up[..., None]
-    x = _clamp(x, low, up)
-    t, s = (x - low) / (up - low), (up - x) / (up - low)
-    # NaN must come through degree 0 as well, which takes no step.
-    b = [jnp.where(jnp.isnan(t), t, 1.0), *[jnp.zeros_like(t)] * degree]
-
-    def step(b, _):  # the last entry, which wraps around, is 0 up to the last step
-        return s * b + t * jnp.roll(b, 1, -1), None
-
-    return lax.scan(step, jnp.concatenate(b, -1), length=degree)[0]
-
-
-def _derivative(order, c, low, up):
-    if order >= c.shape[-1]:
-        return jnp.zeros_like(c[..., :1])
-    for _ in range(order):
-        c = float(c.shape[-1] - 1) * jnp.diff(c, axis=-1) / (up - low)[..., None]
-    return c
-
-
-def _elevate(m, c, *_):
-    if m < (n := c.shape[-1] - 1):
-        raise ValueError(
-            f"degree must be at least {n}, that of coeffs, got {m}; use from_function"
-        )
-    weights = np.zeros((n + 1, m + 1))
-    for k, j in itertools.product(range(n + 1), range(m - n + 1)):
-        # A quotient of Python integers is the rational number, correctly rounded.
-        weights[k, j + k] = math.comb(n, k) * math.comb(m - n, j) / math.comb(m, j + k)
-    return jnp.dot(c, jnp.asarray(weights, c.dtype), precision=lax.Precision.HIGHEST)
-
-
-def _restrict(c, low, up, start, stop):
-    a, b = _clamp(start, low, up), _clamp(stop, low, up)
-    swap = a > b
-    # where, not minimum and maximum: those halve the gradients of a zero width.
-    a, b = jnp.where(swap, b, a), jnp.where(swap, a, b)
-    # Cut at one end, then at the other within what is left. What is left is a
-    # divisor: mirror, so that it is never less than half of the interval.
-    mirror = b - low > up - a
-    left = jnp.where(mirror, b - low, up - a)
-    first = jnp.where(mirror, up - b, a - low)
-    second = jnp.where(mirror, a - low, up - b)
-    c = jnp.where(mirror[..., None], jnp.flip(c, -1), c)
-    c = _cut(c, left / (up - low), first / (up - low))
-    c = _cut(jnp.flip(c, -1), (b - a) / left, second / left)
-    c = jnp.where((swap == mirror)[..., None], jnp.flip(c, -1), c)
-    return jnp.where(jnp.isnan(a + b)[..., None], jnp.nan, c)
-
-
-def _cut(c, s, t):
-    """De Casteljau in place: the coefficients on the part to the right of ``t``."""
-    if c.shape[-1] <= UNROLLED + 1:
-        rows, done = [c[..., k] for k in range(c.shape[-1])], []
-        while rows:
-            done.append(rows[-1])
-            rows = [s * p + t * q for p, q in itertools.pairwise(rows)]
-        return jnp.stack(done[::-1], axis=-1)
-    s, t, k = s[..., None], t[..., None], jnp.arange(c.shape[-1])
-
-    def step(v, last):
-        blend = s * v + t * jnp.roll(v, -1, -1)
-        return jnp.where(jnp.broadcast_to(k < last, v.shape), blend, v), None
-
-    return lax.scan(step, c, k[:0:-1])[0]
-
-
-def _power(c, low, up):
-    n = c.shape[-1] - 1
-    low, up, row = low[..., None, None], up[..., None, None], jnp.arange(n + 1)[:, None]
-    ratios = jnp.asarray([(n - i) / (i + 1) for i in range(n)], c.dtype)
-
-    def step(v, at):  # row i: i differences, which make C(n,i), then n-i blends
-        i, ratio = at
-        ahead = jnp.roll(v, -1, -1)  # what wraps around never gets to column 0
-        blend = (up * v - low * ahead) / (up - low)
-        first = jnp.broadcast_to(i < row, v.shape)
-        return jnp.where(first, ratio * (ahead - v) / (up - low), blend), None
-
-    rows = jnp.broadcast_to(c[..., None, :], (*c.shape, n + 1))
-    return lax.scan(step, rows, (jnp.arange(n), ratios))[0][..., 0]
-
-
-def _clamp(x, low, up):  # where, not clip, which halves derivatives at the ends
-    return jnp.where(x < low, low, jnp.where(x > up, up, x))
+    return _apply((_algorithms.power,), coeffs, lower, upper)
 
 
 def _sample(f, x):
-    # Concrete even under jit; what NumPy would warn about is an error below.
+    # Concrete even under jit; cases that NumPy warns about raise an error below.
     with jax.ensure_compile_time_eval(), np.errstate(all="ignore"):
         y = np.asarray(f(x))
     if y.shape != x.shape:

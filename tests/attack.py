@@ -1,4 +1,4 @@
-"""How hard the attacks of this suite try: a few times each, or as often as asked for.
+"""The number of attempts of each attack: a few, or as many as the environment says.
 
 ``JAXBERN_ATTACKS=500 pytest -m attack`` makes 500 mutations or layers of each kind, and
 all networks.
@@ -12,5 +12,5 @@ attack = pytest.mark.attack
 
 
 def times(few: int) -> int:
-    """How often to try: ``few``, unless the environment asks for more."""
+    """Return the number of attempts: ``few``, unless the environment asks for more."""
     return max(few, int(os.environ.get("JAXBERN_ATTACKS", "0")))

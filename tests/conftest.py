@@ -1,4 +1,4 @@
-"""Strict globals: what a careful user may have switched on must not break us."""
+"""Strict settings for all tests, as careful users may have them, and shared fixtures."""
 
 import os
 
@@ -7,7 +7,7 @@ import pytest
 
 from tests.quick import FLAGS
 
-# XLA reads them with its first program; processes that tests start inherit them.
+# XLA reads the flags at its first program; child processes of tests inherit them.
 if FLAGS not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FLAGS}".strip()
 
@@ -17,7 +17,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 @pytest.hookimpl(tryfirst=True)  # before tests are deselected by their marks
 def pytest_collection_modifyitems(items):
-    """Examples in docstrings and attacks are slow, each of them a little."""
+    """Mark docstring examples and attacks as slow, because together they are."""
     for item in items:
         if isinstance(item, pytest.DoctestItem) or item.get_closest_marker("attack"):
             item.add_marker("slow")
@@ -25,16 +25,16 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture
 def x64():
-    """Double precision for one test."""
+    """Enable double precision for one test."""
     with jax.enable_x64(True):
         yield
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """An undisturbed sweep of ``sweep_cases``; its programs are kept for other files.
+    """Run ``sweep_cases`` without faults; its compiled programs are cached for other files.
 
-    It compiles or loads them itself, whatever this process had compiled before.
+    JAX's in-memory caches are cleared first, so that the programs reach the disk cache.
     """
     from experiments.sweep import compiled_programs
     from tests.experiments.sweep_cases import programs, sweep

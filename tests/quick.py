@@ -1,4 +1,4 @@
-"""Compiling takes most of the time of the tests, and few programs need to be fast."""
+"""Cheap compilation for tests: compiling dominates, and few programs need to be fast."""
 
 import functools
 
@@ -8,7 +8,7 @@ QUICKLY = {
     "xla_backend_optimization_level": 0,
     "xla_llvm_disable_expensive_passes": True,
 }
-# As users get it, whatever ``FLAGS`` say.
+# XLA's defaults, as users have them, overriding ``FLAGS``.
 FULLY = {
     "xla_backend_optimization_level": 3,
     "xla_llvm_disable_expensive_passes": False,
@@ -17,9 +17,9 @@ if jax.__version_info__ < (0, 11):  # newer versions have one kind of emitters o
     QUICKLY["xla_cpu_use_fusion_emitters"] = False
     FULLY["xla_cpu_use_fusion_emitters"] = True
 
-# The same as ``QUICKLY``, for every program of the tests: a third of the time.
+# The same as ``QUICKLY``, for every program of the tests; takes a third of the time.
 FLAGS = " ".join(f"--{name}={str(value).lower()}" for name, value in QUICKLY.items())
 
-# For what is compiled once and run once or twice. One program of many operations is
-# compiled much faster than the same operations one by one, outside of ``jit``.
+# For programs that run once or twice. One program of many operations compiles much faster
+# than the same operations one by one, outside of ``jit``.
 quickly = functools.partial(jax.jit, compiler_options=QUICKLY)

@@ -1,7 +1,7 @@
 """Handwritten digits with a small convolutional network.
 
 ``BernsteinAct`` acts on the last axis. In images ``[batch, height, width, channels]`` each
-channel learns an activation of its own, the same for all pixels; BatchNorm before it
+channel learns its own activation, shared by all pixels; BatchNorm before it
 brings most of its inputs to the interval ``[-4, 4]``.
 
     pip install scikit-learn
@@ -33,7 +33,7 @@ class Net(nnx.Module):
         self.linear = nnx.Linear(2 * 2 * 16, 10, rngs=rngs)
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        """Logits ``[batch, 10]`` for images ``[batch, 8, 8, 1]``."""
+        """Return logits ``[batch, 10]`` for images ``[batch, 8, 8, 1]``."""
         x = self.act1(self.norm1(self.conv1(x)))
         x = nnx.avg_pool(x, (2, 2), strides=(2, 2))
         x = self.act2(self.norm2(self.conv2(x)))
@@ -43,7 +43,7 @@ class Net(nnx.Module):
 
 @nnx.jit
 def train_step(model, optimizer, images, labels):
-    """One step of the optimiser; the loss before it."""
+    """Take one step of the optimiser; return the loss before it."""
 
     def loss(model):
         losses = optax.softmax_cross_entropy_with_integer_labels(model(images), labels)
@@ -55,7 +55,7 @@ def train_step(model, optimizer, images, labels):
 
 
 def main(epochs: int = 6, batch: int = 32) -> float:
-    """Train, and return the accuracy on images that were not seen."""
+    """Train, and return the accuracy on test images."""
     images, labels = load_digits(return_X_y=True)
     images = (images / 16).reshape(-1, 8, 8, 1).astype("float32")
     train_x, test_x, train_y, test_y = train_test_split(

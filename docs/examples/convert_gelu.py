@@ -1,13 +1,13 @@
 """Give a trained GELU network learnable activations without changing what it computes.
 
 ``jb.initializers.from_function(gelu)`` starts every neuron as the polynomial nearest to
-``gelu`` on an interval. That must hold what the neuron gets, which is looked up on the data,
-for each neuron by itself. Before any training the outputs differ by no more than the fit
-does, times the weights behind it:
+``gelu`` on an interval. The interval must cover the inputs of the neuron, so it is taken from
+the data, separately for each neuron. Before any training the outputs change by at most the
+error of the fit times the weights of the next layer:
 
     |change of an output| <= sum_i |w_i| * largest error of the fit.
 
-Then the polynomials are trained further, and the network gets better than it was.
+Then the polynomials are trained further, and the network improves.
 
     python docs/examples/convert_gelu.py
 """
@@ -29,16 +29,16 @@ class Net(nnx.Module):
     """One hidden layer with any activation, a function or a layer."""
 
     def __init__(self, first: nnx.Linear, act: Callable, last: nnx.Linear):
-        """Hold the layers."""
+        """Store the layers."""
         self.first, self.act, self.last = first, act, last
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        """``[batch, 1]`` to the same."""
+        """Map ``[batch, 1]`` to ``[batch, 1]``."""
         return self.last(self.act(self.first(x)))
 
 
 def converted(net: Net, x: jax.Array) -> tuple[Net, float]:
-    """The same network with polynomials for ``gelu``, and the largest error of the fit."""
+    """Replace ``gelu`` by polynomials; also return the largest error of the fit."""
     inputs = np.asarray(net.first(x))  # [batch, WIDTH]
     ends = {"lower": inputs.min(axis=0), "upper": inputs.max(axis=0)}
     fit = jb.initializers.from_function(nnx.gelu, **ends)
@@ -50,7 +50,7 @@ def converted(net: Net, x: jax.Array) -> tuple[Net, float]:
 
 
 def train(net: Net, x: jax.Array, y: jax.Array, steps: int) -> float:
-    """Adam on all points; the mean square error after it."""
+    """Train by Adam on all points; return the final mean square error."""
     optimizer = nnx.Optimizer(net, optax.adam(5e-3), wrt=nnx.Param)
 
     @nnx.jit
@@ -66,7 +66,7 @@ def train(net: Net, x: jax.Array, y: jax.Array, steps: int) -> float:
 
 
 def main(steps: int = 300) -> dict[str, float]:
-    """Train, convert, train on; the errors and how little the conversion changed."""
+    """Train, convert, train further; return the errors and the effect of the conversion."""
     x = np.linspace(-2, 2, 200, dtype=np.float32)[:, None]
     y = np.sin(3 * x)
     rngs = nnx.Rngs(0)

@@ -1,7 +1,7 @@
 """The operator in Equinox: a layer of five lines around ``jb.bernstein``.
 
-Coefficients are leaves of the module, so ``eqx.filter_grad`` and ``eqx.filter_jit`` find them
-by themselves. The task: the height of a surface with bumps.
+Coefficients are leaves of the module, so ``eqx.filter_grad`` and ``eqx.filter_jit`` handle them
+like other parameters. The task is to fit a surface with bumps.
 
     pip install equinox
     python docs/examples/equinox_regression.py
@@ -22,16 +22,16 @@ class BernsteinAct(eqx.Module):
     coeffs: jax.Array
 
     def __init__(self, features: int, degree: int, *, key: jax.Array):
-        """Draw a random smooth polynomial for each."""
+        """Draw a random smooth polynomial for each neuron."""
         self.coeffs = jb.initializers.smooth(std=0.5)(key, (features, degree + 1))
 
     def __call__(self, x: jax.Array, *, key: jax.Array | None = None) -> jax.Array:
-        """Elementwise, ``[features]`` to the same."""
+        """Apply the polynomials elementwise to ``[features]``."""
         return jb.bernstein(x, self.coeffs)
 
 
 def network(key: jax.Array, width: int = 32) -> eqx.nn.Sequential:
-    """Two inputs, one hidden layer, one output."""
+    """Create a network with two inputs, one hidden layer and one output."""
     keys = jax.random.split(key, 3)
     first = eqx.nn.Linear(2, width, key=keys[0])
     act = BernsteinAct(width, 7, key=keys[1])  # was: eqx.nn.Lambda(jax.nn.relu)
@@ -39,12 +39,12 @@ def network(key: jax.Array, width: int = 32) -> eqx.nn.Sequential:
 
 
 def surface(x: jax.Array) -> jax.Array:
-    """What is to be learned: a height for ``[..., 2]``."""
+    """Return the height to learn at points ``[..., 2]``."""
     return jnp.sin(2 * x[..., 0]) * jnp.cos(2 * x[..., 1])
 
 
 def main(steps: int = 300) -> float:
-    """Train, and return the share of the variance that is explained."""
+    """Train, and return the fraction of the variance that is explained."""
     model = network(jax.random.key(0))
     x, new = np.random.default_rng(0).uniform(-1.5, 1.5, (2, 256, 2)).astype("float32")
     optimizer = optax.adam(1e-2)

@@ -1,7 +1,8 @@
-"""The layer in Flax Linen: ``jb.linen.BernsteinAct()`` where ``nn.relu`` stood.
+"""The layer in Flax Linen: ``jb.linen.BernsteinAct()`` in place of ``nn.relu``.
 
-It finds its width from the input, and its coefficients are in ``params`` under ``coeffs``. A
-LayerNorm before it brings most of its inputs to ``[-4, 4]``. The task: two spirals.
+It infers its width from the input, and its coefficients are in ``params`` under ``coeffs``. A
+LayerNorm before it brings most of its inputs to ``[-4, 4]``. The task is to separate two
+spirals.
 
     python docs/examples/linen_classifier.py
 """
@@ -22,7 +23,7 @@ class Classifier(nn.Module):
 
     @nn.compact
     def __call__(self, x: jax.Array) -> jax.Array:
-        """Logits ``[batch, 2]`` for points ``[batch, 2]``."""
+        """Return logits ``[batch, 2]`` for points ``[batch, 2]``."""
         for _ in range(2):
             x = nn.LayerNorm(use_bias=False, use_scale=False)(nn.Dense(self.width)(x))
             x = jb.linen.BernsteinAct(degree=5)(x)  # was: nn.relu(x)
@@ -30,7 +31,7 @@ class Classifier(nn.Module):
 
 
 def spirals(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points on two arms that turn once around the origin, and the arm of each."""
+    """Draw points on two arms that turn once around the origin, and the arm of each."""
     rng = np.random.default_rng(seed)
     angle = 2 * np.pi * np.sqrt(rng.uniform(0.05, 1, count))
     labels = rng.integers(0, 2, count)
@@ -40,7 +41,7 @@ def spirals(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main(steps: int = 300) -> float:
-    """Train, and return the accuracy on points that were not seen."""
+    """Train, and return the accuracy on test points."""
     model = Classifier()
     points, labels = spirals(512, seed=0)
     optimizer = optax.adam(1e-2)

@@ -1,8 +1,8 @@
 """Train a network, save it, and use the file elsewhere.
 
 ``save`` writes parameters, running statistics, options and the mode (here evaluation) into
-one ``.npz`` file; any other path becomes an orbax checkpoint. ``load`` needs nothing but the
-path: the file says what network it is. It runs no code from the file.
+one ``.npz`` file; any other path becomes an orbax checkpoint. ``load`` needs only the path:
+the file describes the network. Loading never runs code from the file.
 
     python docs/examples/load_for_inference.py
 """
@@ -20,13 +20,13 @@ import jaxbern as jb
 
 
 def points(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points in a square; the label says whether they are in a disk."""
+    """Draw points in a square; the label says whether they are in a disk."""
     x = np.random.default_rng(seed).uniform(-1, 1, (count, 2)).astype("float32")
     return x, (np.linalg.norm(x, axis=1) < 0.8).astype("int32")
 
 
 def train(steps: int) -> jb.MLP:
-    """A small residual network, in evaluation mode."""
+    """Train a small residual network; return it in evaluation mode."""
     model = jb.MLP(2, depth=3, width=8, degree=5, rngs=nnx.Rngs(0))
     optimizer = nnx.Optimizer(model, optax.adamw(1e-2), wrt=nnx.Param)
     x, labels = points(512, seed=0)
@@ -41,19 +41,19 @@ def train(steps: int) -> jb.MLP:
 
     for _ in range(steps):
         step(model, optimizer)
-    model.eval()  # from here on running statistics, not those of a batch
+    model.eval()  # use running statistics from here on
     return model
 
 
 def answer(path: Path, x: np.ndarray) -> np.ndarray:
-    """What a service does: load once, compile once, then compute probabilities."""
+    """Load once, compile once, then compute probabilities, as a service would."""
     model = jb.MLP.load(path)
     predict = jax.jit(lambda x: jax.nn.softmax(model(x))[:, 1])
     return np.asarray(predict(x))
 
 
 def main(steps: int = 100) -> dict[str, float]:
-    """Train, save, load; the accuracy, and by how much the answers differ."""
+    """Train, save, load; return the accuracy and the difference of the answers."""
     model = train(steps)
     x, labels = points(1000, seed=1)
     with tempfile.TemporaryDirectory() as folder:

@@ -5,7 +5,7 @@ normalisation without scale and shift goes before it, so that most inputs fall i
 interval ``[-4, 4]``. Everything else stays: the optimiser, the loss, ``nnx.jit``.
 
 The task is XOR with one hidden neuron. ``relu`` can only bend the plane along one line; a
-polynomial goes up and down again.
+polynomial can rise and fall again.
 
     python docs/examples/nnx_swap.py
 """
@@ -22,7 +22,7 @@ WIDTH = 1
 
 
 class WithRelu(nnx.Module):
-    """The model as it was."""
+    """The model before the change."""
 
     def __init__(self, rngs: nnx.Rngs):
         """Create the layers."""
@@ -35,7 +35,7 @@ class WithRelu(nnx.Module):
 
 
 class WithBernstein(nnx.Module):
-    """The model as it is now."""
+    """The model after the change."""
 
     def __init__(self, rngs: nnx.Rngs):
         """Create the layers."""
@@ -50,7 +50,7 @@ class WithBernstein(nnx.Module):
 
 
 def xor(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points around the four corners; the label says whether their signs differ."""
+    """Draw points around the four corners; the label says whether their signs differ."""
     rng = np.random.default_rng(seed)
     corners = rng.choice([-1.0, 1.0], (count, 2))
     points = corners + 0.2 * rng.normal(size=(count, 2))
@@ -59,7 +59,7 @@ def xor(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @nnx.jit
 def step(model: nnx.Module, optimizer: nnx.Optimizer, x: jax.Array, labels: jax.Array):
-    """One step of the optimiser."""
+    """Take one step of the optimiser."""
 
     def loss(model):
         losses = optax.softmax_cross_entropy_with_integer_labels(model(x), labels)
@@ -69,7 +69,7 @@ def step(model: nnx.Module, optimizer: nnx.Optimizer, x: jax.Array, labels: jax.
 
 
 def train(model: nnx.Module, steps: int) -> float:
-    """Train, and return the fraction of other points that it gets right."""
+    """Train, and return the accuracy on test points."""
     optimizer = nnx.Optimizer(model, optax.adam(3e-2), wrt=nnx.Param)
     points, labels = xor(256, seed=0)
     for _ in range(steps):

@@ -1,8 +1,8 @@
 """The operator without any framework: parameters are a dictionary, training is a scan.
 
-``jb.bernstein(x, coeffs)`` is a pure function, so everything JAX has applies to it. Here a
-network with one input and one output learns a wave; in the end its slope, by
-``jax.grad``, is compared with the true one, which it was never shown.
+``jb.bernstein(x, coeffs)`` is a pure function, so every JAX transform applies to it. Here a
+network with one input and one output learns a wave; at the end its slope, computed by
+``jax.grad``, is compared with the true one, which was not part of the training data.
 
     python docs/examples/plain_jax.py
 """
@@ -18,7 +18,7 @@ WIDTH, DEGREE = 12, 7
 
 
 def init(key: jax.Array) -> dict[str, jax.Array]:
-    """Weights of two layers, and one polynomial for each neuron."""
+    """Draw weights of two layers, and one polynomial for each neuron."""
     keys = jax.random.split(key, 4)
     return {
         "scale": 2 * jax.random.normal(keys[0], (WIDTH,)),
@@ -29,13 +29,13 @@ def init(key: jax.Array) -> dict[str, jax.Array]:
 
 
 def network(params: dict[str, jax.Array], x: jax.Array) -> jax.Array:
-    """A number for a number; ``vmap`` makes it a function of many."""
+    """Evaluate the network at one number; use ``vmap`` for many."""
     hidden = params["scale"] * x + params["shift"]
     return params["out"] @ jb.bernstein(hidden, params["coeffs"])
 
 
 def wave(x: jax.Array) -> jax.Array:
-    """What is to be learned, on ``[-1, 1]``."""
+    """Return the function to learn, on ``[-1, 1]``."""
     return jnp.sin(4 * x)
 
 

@@ -1,11 +1,11 @@
 """A differential equation solved by a network: second derivatives of the activation.
 
 The problem is ``-u''(x) = pi^2 sin(pi x)`` on ``[0, 1]`` with ``u(0) = u(1) = 0``; its solution
-is ``sin(pi x)``. A physics-informed network never sees the solution: it is trained until it
-satisfies the equation. That takes its second derivative in ``x`` and the gradient of that
-in all parameters, third derivatives in all. Polynomials have them all; ``relu`` has none.
+is ``sin(pi x)``. A physics-informed network never sees the solution: it is trained to satisfy
+the equation. That needs its second derivative in ``x`` and the gradient of that in all
+parameters, so third derivatives in total. Polynomials have them; ``relu`` does not.
 
-Two ways to the second derivative: forward mode twice, or Taylor mode
+There are two ways to the second derivative: forward mode twice, or Taylor mode
 (``jax.experimental.jet``), which carries ``u``, ``u'`` and ``u''`` through the network at once.
 
     python docs/examples/poisson_pinn.py
@@ -25,7 +25,7 @@ WIDTH, DEGREE = 8, 7
 
 
 def init(key: jax.Array) -> dict[str, jax.Array]:
-    """One hidden layer; inputs of its neurons lie in ``[-3, 3]``."""
+    """Draw one hidden layer whose neurons have inputs in ``[-3, 3]``."""
     keys = jax.random.split(key, 4)
     return {
         "scale": jax.random.uniform(keys[0], (WIDTH,), minval=1.0, maxval=3.0),
@@ -36,18 +36,18 @@ def init(key: jax.Array) -> dict[str, jax.Array]:
 
 
 def solution(params: dict[str, jax.Array], x: jax.Array) -> jax.Array:
-    """``u(x)``; the factor ``x (1 - x)`` makes it zero at both ends."""
+    """Return ``u(x)``; the factor ``x (1 - x)`` makes it zero at both ends."""
     hidden = params["scale"] * x + params["shift"]
     return x * (1 - x) * (params["out"] @ jb.bernstein(hidden, params["coeffs"]))
 
 
 def nested(params: dict[str, jax.Array], x: jax.Array) -> jax.Array:
-    """``u''`` by forward mode over forward mode."""
+    """Compute ``u''`` by forward mode over forward mode."""
     return jax.jacfwd(jax.jacfwd(solution, argnums=1), argnums=1)(params, x)
 
 
 def taylor(params: dict[str, jax.Array], x: jax.Array) -> jax.Array:
-    """``u''`` by Taylor mode: ``x`` moves with speed one and without acceleration."""
+    """Compute ``u''`` by Taylor mode, with first derivative one and second zero for ``x``."""
     move = [jnp.ones_like(x), jnp.zeros_like(x)]
     _, (_, second) = jet(lambda x: solution(params, x), (x,), (move,))
     return second

@@ -1,11 +1,11 @@
 """A small transformer whose MLP block has learnable activations.
 
 ``BernsteinAct`` acts on the last axis, so sequences ``[batch, length, features]`` need
-nothing special. A LayerNorm stands right before it and brings most of its inputs to the
-interval ``[-4, 4]``.
+no special treatment. A LayerNorm right before it brings most of its inputs to the interval
+``[-4, 4]``.
 
-The task: each token is the sum of the two before it, modulo 7. The first two are random,
-so that no one can predict the second; all later ones follow.
+The task: each token is the sum of the two before it, modulo 7. The first two are random, so
+the second cannot be predicted; all later ones can.
 
     python docs/examples/transformer_block.py
 """
@@ -31,7 +31,7 @@ class MLPBlock(nnx.Module):
         self.down = nnx.Linear(hidden, features, rngs=rngs)
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        """``[..., features]`` to the same."""
+        """Map ``[..., features]`` to the same shape."""
         return self.down(self.act(self.norm(self.up(x))))
 
 
@@ -46,7 +46,7 @@ class Block(nnx.Module):
         self.mlp = MLPBlock(features, 4 * features, rngs)
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        """``[batch, length, features]`` to the same."""
+        """Map ``[batch, length, features]`` to the same shape."""
         causal = nnx.make_causal_mask(x[..., 0])
         x = x + self.attention(self.norm1(x), mask=causal)
         return x + self.mlp(self.norm2(x))
@@ -63,13 +63,13 @@ class Transformer(nnx.Module):
         self.last = nnx.Linear(FEATURES, TOKENS, rngs=rngs)
 
     def __call__(self, tokens: jax.Array) -> jax.Array:
-        """Logits ``[batch, length, TOKENS]`` for ``tokens [batch, length]``."""
+        """Return logits ``[batch, length, TOKENS]`` for ``tokens [batch, length]``."""
         x = self.token(tokens) + self.position(jnp.arange(tokens.shape[1]))[None]
         return self.last(self.block(x))
 
 
 def sequences(key: jax.Array, batch: int) -> jax.Array:
-    """``[batch, LENGTH + 1]`` tokens, each the sum of the two before it modulo TOKENS."""
+    """Draw ``[batch, LENGTH + 1]`` tokens, each the sum of the two before it modulo TOKENS."""
     start = jax.random.randint(key, (2, batch), 0, TOKENS)
 
     def following(two, _):
@@ -80,7 +80,7 @@ def sequences(key: jax.Array, batch: int) -> jax.Array:
 
 @nnx.jit
 def train_step(model, optimizer, key):
-    """One step on new sequences; the mean loss of the tokens that can be predicted."""
+    """Take one step on new sequences; return the mean loss of the predictable tokens."""
     tokens = sequences(key, 32)
 
     def loss(model):

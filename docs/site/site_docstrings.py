@@ -1,4 +1,4 @@
-"""An extension of mkdocstrings: the few reStructuredText marks of docstrings in Markdown."""
+"""An extension of mkdocstrings: turn reStructuredText in docstrings into Markdown."""
 
 import re
 
@@ -16,7 +16,7 @@ class Marks(griffe.Extension):
 
 
 def marked(text: str) -> str:
-    """A docstring in Markdown.
+    """Return a docstring as Markdown.
 
     >>> marked("See :func:`~jaxbern.bernstein`.")
     'See `jaxbern.bernstein`.'

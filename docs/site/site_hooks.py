@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: where the reference finds the kernels, and links that leave the site."""
+"""Hooks of mkdocs: let the reference find the kernels, and drop links that leave the site."""
 
 import re
 import shutil
@@ -22,5 +22,5 @@ def on_config(config, **about):
 
 
 def on_page_markdown(markdown: str, **about) -> str:
-    """Replace ``[text](../path)`` by ``text``: the site has no source to lead to."""
+    """Replace ``[text](../path)`` by ``text``, because the site does not have the source."""
     return re.sub(r"\[([^\]]+)\]\(\.\./[^)]*\)", r"\1", markdown)

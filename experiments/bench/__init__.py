@@ -1,1 +1,1 @@
-"""Times and memory of the operator, of steps, of epochs and of data, in turns."""
+"""Benchmarks of the operator, training steps, epochs and data loading."""

@@ -1,4 +1,4 @@
-"""``python -m experiments bench``: what costs how much, side by side in one run."""
+"""``python -m experiments bench``: measure time and memory, all variants in one run."""
 
 import argparse
 import dataclasses
@@ -8,28 +8,28 @@ import sys
 from experiments.core import options as types
 
 _DESCRIPTION = """\
-Times and memory on this machine, and memory on GPUs that are not here. Times are only good
-as ratios: programs take turns, and the best time of each counts.
+Measures time and memory on this machine, and memory on GPUs that are not here. Compare
+times only as ratios: programs take turns, and the best time of each counts.
 
-  op       forward and both gradients of the activation, beside other ways to write them
+  op       forward and both gradients of the activation, against other ways to write it
   step     milliseconds of a training step, over widths and degrees
-  dropin   a training step with BernsteinAct where gelu stood, and compiling a PINN
+  dropin   a training step with BernsteinAct in place of gelu, and compiling a PINN
   compile  seconds to trace and compile 5 and 150 layers
   memory   memory and traffic of a training step compiled for a GPU; none is needed
   epoch    time and memory of an epoch over the paper's grid, as ratios to ReLU
   seeds    time of an epoch with one and with three seeds
-  torch    time of an epoch and AUC beside PyTorch, if it is installed
-  auc      AUC of Bernstein activations beside ReLU, on HIGGS rows
+  torch    time of an epoch and AUC against PyTorch, if it is installed
+  auc      AUC of Bernstein activations against ReLU, on HIGGS rows
   deep     whether deep networks learn from the default initialisation, on HIGGS rows
-  data     converting HIGGS text, beside pandas and NumPy
+  data     converting HIGGS text, against pandas and NumPy
   split    simulating, splitting and scaling events
 
 python -m experiments bench NAME --help explains the options of each.
 """
 _EPOCH = """\
 Times an epoch of training for every activation and measures the memory that it takes, on
-the device at hand, as ratios to ReLU in the layout of the paper's runtime tables. With
---target also compiles for GPUs that need not be here, and tells the memory there.
+the local device, as ratios to ReLU in the layout of the paper's runtime tables. With
+--target it also compiles for GPUs that need not be present and prints the memory there.
 
 The programs are those that jb.train.fit runs. All activations of one architecture take
 turns, and the best time of each counts. Compiling takes most of the time.
@@ -42,13 +42,13 @@ turns, and the best time of each counts. Compiling takes most of the time.
 
 
 def main(argv: list[str]) -> int:
-    """Run one of them; returns the exit status."""
+    """Run one benchmark; return the exit status."""
     options = parser().parse_args(argv)
     return options.run(options) or 0
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options."""
+    """Return the parser of the options."""
     top = types.parser("bench", _DESCRIPTION)
     kinds = top.add_subparsers(required=True, dest="kind", metavar="NAME")
     _add_programs(kinds)
@@ -62,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_programs(kinds) -> None:
-    """One activation, and one training step."""
+    """Add the benchmarks of one activation and of one training step."""
     op = _part(kinds, "op", _op)
     _sizes(op, degrees="3,9,25")
     _rounds(op, "--repeats", 7)
@@ -88,7 +88,7 @@ def _add_programs(kinds) -> None:
 
 
 def _add_trainings(kinds) -> None:
-    """Epochs of ``jb.train.fit`` on HIGGS rows, simulated if there are none."""
+    """Add the benchmarks of epochs on HIGGS rows, simulated if there are none."""
     seeds = _part(kinds, "seeds", _seeds)
     torch = _part(kinds, "torch", _torch)
     auc = _part(kinds, "auc", _auc)
@@ -127,13 +127,13 @@ def _add_epoch(kinds) -> None:
     part.add_argument(
         "--all",
         action="store_true",
-        help="whatever is not chosen above: all of the grid, instead of HIGGS, residual, "
-        "depth 5,15, width 16,32",
+        help="use all of the grid for what is not chosen above, instead of HIGGS, "
+        "residual, depth 5,15, width 16,32",
     )
     what = part.add_argument_group("what is measured")
     what.add_argument("--batch-size", type=int, help="rows per step (16384)")
-    what.add_argument("--steps", type=int, help="in the epoch that is timed (3)")
-    what.add_argument("--seeds", type=int, help="that train in one program (3)")
+    what.add_argument("--steps", type=int, help="steps of the timed epoch (3)")
+    what.add_argument("--seeds", type=int, help="seeds trained in one program (3)")
     what.add_argument(
         "--rounds", type=int, help="number of epochs; the best counts (3)"
     )
@@ -145,7 +145,7 @@ def _add_epoch(kinds) -> None:
         help="also compile for these GPUs: a30, a100, h100, l4",
     )
     what.add_argument(
-        "--quick", action="store_true", help="short epochs: to see that it works"
+        "--quick", action="store_true", help="short epochs, as a smoke test"
     )
     types.add_out(part, "results/timing")
 
@@ -179,7 +179,7 @@ def _rounds(part, name: str, default: int) -> None:
     )
 
 
-# Modules are imported when their command runs: help must not wait for JAX.
+# Modules are imported when their command runs, so that --help does not wait for JAX.
 
 
 def _op(options) -> None:

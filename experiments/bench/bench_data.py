@@ -1,11 +1,11 @@
-"""Converting HIGGS text, beside pandas and NumPy.
+"""Compare the conversion of HIGGS text with pandas and NumPy.
 
-A file in UCI's format is made of simulated events, compressed and as plain text, then read
-in turns, each time in a new process; the best of several runs is kept. Throughput is in MB
-(10^6 bytes) of text per second, whatever the file is compressed to. Two parts of
-``jb.data.load`` are measured alone as well: unpacking, which one thread at a time can do
-while others parse, and the SHA-256 of the file, before anything else. On a machine that is
-busy otherwise the seconds of CPU are the fairer comparison.
+A file in UCI's format is made from simulated events, compressed and as plain text, then
+read by all readers in turn, each time in a new process; the best of several runs is kept.
+Throughput is in MB (10^6 bytes) of uncompressed text per second. Two parts of
+``jb.data.load`` are also measured alone: unpacking, which one thread at a time does while
+others parse, and the SHA-256 of the file, which comes first. On a busy machine, compare
+CPU seconds.
 """
 
 import functools
@@ -30,7 +30,7 @@ from experiments.core.timing import best_in_turns
 from experiments.data import uci_text
 from jaxbern.io import CACHE_VARIABLE
 
-DISTINCT = 50_000  # rows made; the file repeats them
+DISTINCT = 50_000  # distinct rows; the file repeats them
 LOADTXT_ROWS = 20_000
 # Imported before the clock starts.
 MODULES = ("pyarrow.csv", "isal.igzip")
@@ -38,14 +38,14 @@ PANDAS_MODULES = ("pandas", "pyarrow.csv")
 
 
 def convert(path: str) -> None:
-    """To float32 arrays in a new cache, mapped into memory."""
+    """Convert to float32 arrays in a new cache and map them into memory."""
     with tempfile.TemporaryDirectory() as cache:
         os.environ[CACHE_VARIABLE] = cache
         jb.data.load(path)
 
 
 def unpack(path: str) -> None:
-    """Read the text to its end and forget it."""
+    """Read the text to its end and discard it."""
     from isal import igzip
 
     buffer = bytearray(1 << 20)
@@ -55,39 +55,39 @@ def unpack(path: str) -> None:
 
 
 def sha256(path: str) -> None:
-    """The hash that tells whether there is a converted copy."""
+    """Compute the hash that identifies the converted copy."""
     with open(path, "rb") as file:
         hashlib.file_digest(file, "sha256")
 
 
 def pandas(path: str) -> None:
-    """To a table in memory, float64 as pandas has it."""
+    """Read into a table in memory, float64 as by default."""
     import pandas
 
     pandas.read_csv(path, header=None)
 
 
 def pandas_float32(path: str) -> None:
-    """To a float32 table in memory."""
+    """Read into a float32 table in memory."""
     import pandas
 
     pandas.read_csv(path, header=None, dtype=np.float32)
 
 
 def pandas_pyarrow(path: str) -> None:
-    """To a float64 table in memory, with Arrow's parser."""
+    """Read into a float64 table in memory with Arrow's parser."""
     import pandas
 
     pandas.read_csv(path, header=None, engine="pyarrow")
 
 
 def loadtxt(path: str) -> None:
-    """The first rows, to a float32 array in memory."""
+    """Read the first rows into a float32 array in memory."""
     np.loadtxt(path, np.float32, delimiter=",", max_rows=LOADTXT_ROWS)
 
 
 def open_again(path: str) -> None:
-    """Map what has been converted, all that a second run does."""
+    """Map the converted copy, which is all that a second run does."""
     jb.data.load(path)
 
 
@@ -104,7 +104,7 @@ READERS: dict[str, Callable[[str], None]] = {
 
 
 class Run(NamedTuple):
-    """Seconds, seconds of CPU, and MB resident: at most, and before anything was read."""
+    """Seconds, CPU seconds, and resident MB: peak, and before reading."""
 
     seconds: float
     cpu: float
@@ -113,14 +113,14 @@ class Run(NamedTuple):
 
 
 def measure(reader: str, path: Path) -> Run:
-    """One run in a process of its own."""
+    """Run a reader in a new process and measure it."""
     command = [sys.executable, "-m", "experiments.bench.bench_data", "read", reader]
     done = subprocess.run([*command, str(path)], check=True, capture_output=True)
     return Run(*json.loads(done.stdout))
 
 
 def child(reader: str, path: str) -> None:
-    """What ``measure`` runs."""
+    """Run in the process that ``measure`` starts."""
     for module in PANDAS_MODULES if needs_pandas(reader) else MODULES:
         importlib.import_module(module)
     before, cpu, start = peak_memory(), time.process_time(), time.perf_counter()
@@ -134,7 +134,7 @@ def needs_pandas(reader: str) -> bool:
 
 
 def peak_memory() -> float:
-    """The most MB that this process has had resident."""
+    """Return the peak resident memory of this process in MB."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) * 1024 / 1e6
@@ -142,7 +142,7 @@ def peak_memory() -> float:
 
 
 def report(rows: int, repeats: int) -> None:
-    """Make the files, and print a table for each of them."""
+    """Write the files and print a table for each."""
     with tempfile.TemporaryDirectory() as name:
         tables(Path(name), rows, repeats)
 
@@ -173,7 +173,7 @@ def tables(folder: Path, rows: int, repeats: int) -> None:
 
 
 def measure_all(path: Path, repeats: int, part: float) -> dict[str, Run]:
-    """The best run of each reader; loadtxt's for all rows, though it reads a part."""
+    """Return the best run of each reader; loadtxt's is extrapolated to all rows."""
     installed = importlib.util.find_spec("pandas")
     readers = [name for name in READERS if name != "open"]
     readers = [name for name in readers if installed or not needs_pandas(name)]
@@ -206,9 +206,9 @@ def split_report(rows: int, repeats: int) -> None:
     """Print how fast events are simulated, split and scaled, and the extra memory.
 
     Simulated events are split for three seeds, in memory and mapped from a file, each in a
-    process of its own. Extra memory is what the process has at most beyond what it had
-    before and, where they are mapped, the data themselves. Scaling goes through the
-    training and test rows of every seed in batches, as training does.
+    new process. Extra memory is the peak minus the memory before and, for mapped data, the
+    data themselves. Scaling goes through the training and test rows of every seed in
+    batches, as training does.
     """
     for make in (jb.data.collider.susy, jb.data.collider.higgs):
         start, used = time.perf_counter(), time.process_time()
@@ -237,20 +237,20 @@ def split_report(rows: int, repeats: int) -> None:
 
 
 def measure_split(folder: str, where: str) -> tuple[float, ...]:
-    """Seconds to split and to scale, of CPU for both, and MB, in its own process."""
+    """Measure splitting and scaling in a new process: seconds, CPU seconds and MB."""
     command = [sys.executable, "-m", "experiments.bench.bench_data", "split"]
     done = subprocess.run([*command, folder, where], check=True, capture_output=True)
     return tuple(json.loads(done.stdout))
 
 
 def split_child(folder: str, where: str) -> None:
-    """What ``measure`` runs."""
+    """Run in the process that ``measure`` starts."""
     x = np.load(Path(folder) / "x.npy", mmap_mode="r" if where == "mapped" else None)
     y = np.load(Path(folder) / "y.npy")
     scale = jax.jit(lambda split, rows: split.scale(rows))
     few = jb.data.split((np.array(x[:1000]), np.arange(1000) % 2))
     rest = (len(x) - round(len(x) / 5)) % BATCH, round(len(x) / 5) % BATCH
-    for rows in (BATCH, *rest):  # what compiling takes is not what scaling takes
+    for rows in (BATCH, *rest):  # compile before the clock starts
         scale(few[0], np.zeros((rows, x.shape[1]), np.float32))
     before = peak_memory()
     start, used = time.perf_counter(), time.process_time()
@@ -261,7 +261,7 @@ def split_child(folder: str, where: str) -> None:
         for part in (member.train, member.test):
             for row in range(0, len(part), BATCH):
                 scaled = scale(member, x[part[row : row + BATCH]])
-                scaled.block_until_ready()  # or batches pile up in memory
+                scaled.block_until_ready()  # otherwise batches accumulate in memory
     end, used = time.perf_counter(), time.process_time() - used
     print(json.dumps([split - start, end - split, used, peak_memory() - before]))
 

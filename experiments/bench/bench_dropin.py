@@ -1,4 +1,4 @@
-"""What ``BernsteinAct`` costs where gelu stood: a step of Adam, and compiling a PINN."""
+"""Cost of ``BernsteinAct`` in place of gelu: a step of Adam, and compiling a PINN."""
 
 import functools
 import gc
@@ -23,7 +23,7 @@ def _clamped(features: int, rngs: nnx.Rngs) -> jb.BernsteinAct:
     return jb.BernsteinAct(features, outside="clamp", rngs=rngs)
 
 
-# Activations by name; the first is what the others are compared with.
+# Activations by name; the others are compared with the first.
 STEPS: dict[str, Callable] = {
     **{name: METHODS[name].make for name in ("gelu", "relu", "bernstein")},
     "clamped": _clamped,
@@ -32,10 +32,10 @@ COMPILED = {"tanh": METHODS["tanh"].make, "bernstein": METHODS["bernstein"].make
 
 
 class Training:
-    """Adam on one batch: a compiled step, and the state that it goes on from."""
+    """Adam on one batch: a compiled step and its state."""
 
     def __init__(self, depth: int, width: int, rows: int, make: Callable):
-        """An MLP with two logits; ``make(features, rngs)`` is its activation."""
+        """Create an MLP with two logits; ``make(features, rngs)`` returns its activation."""
         network = Mlp(FEATURES, [width] * depth, 2, make, nnx.Rngs(0))
         graph, start = nnx.split(network)
         keys = jax.random.split(jax.random.key(1))
@@ -56,7 +56,7 @@ class Training:
         self._step = jax.jit(step).lower(*self.state).compile()
 
     def seconds(self, calls: int, clock: Callable[[], float]) -> float:
-        """Time of one step, as the mean of some calls after one another."""
+        """Return the time of one step, as the mean over consecutive calls."""
         state, began = self.state, clock()
         for _ in range(calls):
             state = self._step(*state)
@@ -67,8 +67,7 @@ class Training:
 def steps(sizes: Sequence[str], rows: int, rounds: int) -> None:
     """Print microseconds of a step, and its ratio to gelu's, for each network.
 
-    The CPU time, of all threads, stands beside: on a machine that does other things it
-    scatters less.
+    CPU time of all threads is printed as well, because it varies less on a busy machine.
     """
     print(f"a step of Adam, MLP without normalisation, batch {rows}, best of {rounds}")
     print("microseconds (over gelu); CPU time of all threads (over gelu)")
@@ -97,7 +96,7 @@ def steps(sizes: Sequence[str], rows: int, rounds: int) -> None:
 def compilations(rounds: int, points: int = 129) -> None:
     """Print seconds of CPU time to trace and compile the gradient of a PINN's loss.
 
-    The loss has second derivatives of an MLP 2x32 in ``x``; its gradient is in all
+    The loss has second derivatives of an MLP 2x32 in ``x``; the gradient is taken in all
     parameters.
     """
     print(

@@ -1,4 +1,4 @@
-"""``run``: from cells to the tables of their times."""
+"""Measure cells and write the tables of their times."""
 
 import dataclasses
 import itertools
@@ -19,16 +19,16 @@ from experiments.sweep.grid_filter import Filter
 from experiments.sweep.plan_command import on_card
 
 QUICK = Setup(batch_size=256, steps=2, seeds=1, rounds=2)
-# What is measured of what the command line leaves open: minutes on two cores.
+# Defaults for what the command line leaves open: takes minutes on two cores.
 DEFAULT = Filter(dataset=("higgs",), residual=True, depth=(5, 15), width=(16, 32))
 
 
 def cells_of(part: Filter, *, everything: bool = False) -> list[Cell]:
-    """The cells to measure, ReLU always among them: it is the unit.
+    """Return the cells to measure, always with ReLU, to which others are compared.
 
     Args:
-      part: of the paper's grid.
-      everything: what ``part`` leaves open is all of the grid, not the default's part.
+      part: a part of the paper's grid.
+      everything: use all of the grid, instead of the defaults, for what ``part`` leaves open.
 
     >>> len(cells_of(Filter(depth=(50,), activation=("bernstein:9",))))
     4
@@ -48,13 +48,13 @@ def cells_of(part: Filter, *, everything: bool = False) -> list[Cell]:
 def run(
     out: Path, cells: Sequence[Cell], setup: Setup, *, targets: Sequence[str] = ()
 ) -> str:
-    """Measure cells, write ``timing.md`` and a CSV file for each table; what was found.
+    """Measure cells, write ``timing.md`` and a CSV file per table; return the text.
 
     Args:
-      out: the directory.
-      cells: which.
+      out: the directory to write to.
+      cells: the cells to measure.
       setup: what is measured of each.
-      targets: names of GPUs to compile for, too.
+      targets: names of GPUs to compile for as well.
     """
     began = time.perf_counter()
     cards = {name: on_card(name) for name in targets}
@@ -70,7 +70,7 @@ def run(
 def written(
     out: Path, measured: Sequence[Measured], setup: Setup, cards: dict[str, str]
 ) -> str:
-    """Write the tables; returns them as Markdown."""
+    """Write the tables; return them as Markdown."""
     out.mkdir(parents=True, exist_ok=True)
     groups = sorted({Group.of(m.cell) for m in measured}, key=lambda g: g.name)
     parts = ["# Time and memory of training, beside ReLU's", "", about(setup), ""]
@@ -84,7 +84,7 @@ def written(
             summaries.setdefault(
                 quantity.name, epoch_tables.summary(quantity, measured)
             )
-    del summaries["epoch"]  # in proportion to that of the step
+    del summaries["epoch"]  # proportional to that of the step
     parts += [f"- {line}" for line in summaries.values() if line]
     text = "\n".join([*parts, "", *shown])
     (out / "timing.md").write_text(text)
@@ -92,7 +92,7 @@ def written(
 
 
 def about(setup: Setup) -> str:
-    """What was measured, and on what."""
+    """Describe what was measured, and on what machine."""
     here = environment()
     where = here["device"] if here["platform"] != "cpu" else "CPU"
     return (

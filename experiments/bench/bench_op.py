@@ -1,4 +1,4 @@
-"""Forward and both gradients of the activation, beside other ways to write them."""
+"""Time forward and both gradients of the activation, against other ways to write it."""
 
 import importlib.util
 import math
@@ -14,7 +14,7 @@ from experiments.core.timing import best_in_turns, timed
 
 
 def textbook(x, coeffs):
-    """The definition, with powers, differentiated by JAX."""
+    """Evaluate the definition with powers; differentiated by JAX."""
     degree = coeffs.shape[-1] - 1
     t = ((jnp.clip(x, -3, 3) + 3) / 6)[..., None]
     k = jnp.arange(degree + 1)
@@ -23,7 +23,7 @@ def textbook(x, coeffs):
 
 
 def horner(x, coeffs):
-    """Horner's rule, differentiated by JAX."""
+    """Evaluate by Horner's rule; differentiated by JAX."""
     degree = coeffs.shape[-1] - 1
     x = jnp.clip(x, -3, 3)
     t, s = (x + 3) / 6, (3 - x) / 6
@@ -35,7 +35,7 @@ def horner(x, coeffs):
 
 
 def torch_textbook(x, coeffs):
-    """The definition in PyTorch, the whole basis at once, as DeepBern-Nets has it."""
+    """Evaluate the definition in PyTorch, the whole basis at once, as DeepBern-Nets does."""
     import torch
 
     degree = coeffs.shape[-1] - 1
@@ -46,7 +46,7 @@ def torch_textbook(x, coeffs):
 
 
 def jax_step(function: Callable, *arrays) -> tuple[Callable, float]:
-    """One compiled call of forward and gradients, and its temporary memory in MiB."""
+    """Return a compiled call of forward and gradients, and its temporary memory in MiB."""
 
     def step(x, coeffs, dy):
         y, pull = jax.vjp(function, x, coeffs)
@@ -74,10 +74,10 @@ def torch_step(x, coeffs, dy) -> Callable:
 
 
 def multiply_add_limit(elements: int, degree: int, repeats: int = 5) -> float:
-    """Milliseconds of the multiply-adds alone, at the rate of a large matrix product.
+    """Return milliseconds of the multiply-adds at the rate of a large matrix product.
 
-    Counted are ``n`` for the value, ``n`` for the slope and ``n + 1`` for the sums, per
-    element: what the cheapest known formulas need.
+    Per element this counts ``n`` for the value, ``n`` for the slope and ``n + 1`` for the
+    sums: what the cheapest known formulas need.
     """
     size = 1536
     a = jnp.asarray(np.random.default_rng(0).normal(size=(size, size)), jnp.float32)

@@ -1,4 +1,4 @@
-"""Time per epoch over sizes of the network and numbers of seeds, on HIGGS rows."""
+"""Time an epoch over network sizes and numbers of seeds, on HIGGS rows."""
 
 import sys
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from experiments.core.timing import best_in_turns, timed
 from experiments.report.grid_groups import activation_name
 from jaxbern.train import NetworkConfig, TrainConfig
 
-EVENTS = 76_054  # as many are simulated if the published ones are not at hand
+EVENTS = 76_054  # number to simulate if the published ones are not found
 
 
 def events(source: str) -> jb.data.Dataset:
-    """Load events by name or path; simulate them if ``higgs`` is nowhere on this machine."""
+    """Load events by name or path; simulate them if ``higgs`` is not on this machine."""
     try:
         return jb.data.load(source, download=False)
     except jb.data.DataError as error:
@@ -25,7 +25,7 @@ def events(source: str) -> jb.data.Dataset:
 
 
 def activation_options(name: str) -> dict:
-    """Network options of ``relu``, ``gelu``, ... or ``bernstein:3``."""
+    """Return network options for ``relu``, ``gelu``, ... or ``bernstein:3``."""
     kind, _, degree = name.partition(":")
     return {"activation": kind} | ({"degree": int(degree)} if degree else {})
 
@@ -39,7 +39,7 @@ def config(
     epochs: int = 40,
     batch_size: int = 1024,
 ) -> TrainConfig:
-    """A residual network such as ``5x32``, with the paper's rules but for the batch."""
+    """Return the options of a residual network such as ``5x32``, with the paper's rules."""
     depth, width = map(int, size.split("x"))
     network = NetworkConfig(
         data.x.shape[1], depth, width, **activation_options(activation)
@@ -50,14 +50,14 @@ def config(
 
 
 def epochs(config: TrainConfig, data: jb.data.Dataset) -> Callable[[], float]:
-    """A function that trains one more epoch and returns its seconds."""
+    """Return a function that trains one more epoch and returns its seconds."""
     training = jb.train.Epochs(config, data)
     training.run()  # compiles
     return timed(training.run)
 
 
 def table(source: str, sizes: list[str], activations: list[str], rounds: int) -> None:
-    """Print seconds of one and of three seeds."""
+    """Print the time of an epoch with one and with three seeds."""
     data = events(source)
     print(f"{data}\nbatch 1,024; best of {rounds} epochs; {jax.devices()}\n")
     print("| network | activation | 1 seed | 3 seeds | ratio |")

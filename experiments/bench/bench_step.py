@@ -1,4 +1,4 @@
-"""A training step: loss and gradients of one batch; its time, and that of compiling it."""
+"""Time a training step (loss and gradients of one batch), and its compilation."""
 
 import functools
 import gc
@@ -17,13 +17,13 @@ HIGGS_FEATURES = 28
 
 
 def activations(degrees: list[int]) -> dict[str, dict[str, Any]]:
-    """Names and options: lean ReLU first, which the others are compared with."""
+    """Return names and options; the others are compared with the first, lean ReLU."""
     bernstein = {f"bernstein n={n}": {"degree": n} for n in degrees}
     return {"relu": {"activation": "relu"}, **bernstein}
 
 
 def loss_and_gradients(config: NetworkConfig) -> Callable:
-    """``f(params, x, labels)`` with statistics of the batch."""
+    """Return ``f(params, x, labels)`` with statistics of the batch."""
 
     def loss(params, x, labels):
         logits = nn.forward(config, params, x, None).logits.astype(jnp.float32)
@@ -34,7 +34,7 @@ def loss_and_gradients(config: NetworkConfig) -> Callable:
 
 
 def shapes(config: NetworkConfig, rows: int) -> tuple[Any, ...]:
-    """The step's arguments as shapes and dtypes."""
+    """Return the step's arguments as shapes and dtypes."""
     return (
         nn.parameter_shapes(config),
         jax.ShapeDtypeStruct((rows, config.in_features), jnp.float32),
@@ -43,7 +43,7 @@ def shapes(config: NetworkConfig, rows: int) -> tuple[Any, ...]:
 
 
 def arguments(config: NetworkConfig, rows: int) -> tuple[Any, ...]:
-    """The step's arguments, drawn at random."""
+    """Return random arguments of the step."""
     keys = jax.random.split(jax.random.key(0), 3)
     return (
         jax.jit(functools.partial(nn.init, config))(keys[0]),
@@ -57,8 +57,8 @@ def steps(
 ) -> None:
     """Print milliseconds, and ratios to lean ReLU, over widths and degrees.
 
-    The rounds go over all activations in turn, so that what else happens on the
-    machine strikes all of them; the best of each counts.
+    The rounds go over all activations in turn, so that other load on the machine affects
+    all of them; the best time of each counts.
     """
     print(f"one training step, residual {depth}xW, batch {rows}, best of {rounds}, ms")
     columns = {"relu standard": {"activation": "relu", "lean": False}}

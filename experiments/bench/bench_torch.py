@@ -1,4 +1,4 @@
-"""Time per epoch and AUC beside PyTorch: the same network, data, batch and rules."""
+"""Compare time per epoch and AUC with PyTorch: same network, data, batch and rules."""
 
 import importlib.util
 import os
@@ -67,9 +67,9 @@ def _numbers(aucs) -> str:
 
 
 class Trainer:
-    """The same network and rules in PyTorch, as its users write it, for one seed.
+    """The same network and rules in idiomatic PyTorch, for one seed.
 
-    The rows are scaled beforehand and held as tensors, with no loader.
+    The rows are scaled beforehand and held as tensors, without a data loader.
     """
 
     def __init__(self, config: TrainConfig, data, split: Split, place: int):
@@ -104,7 +104,7 @@ class Trainer:
         self.auc = float("nan")
 
     def epoch(self) -> float:
-        """Train and validate once; returns the seconds it took."""
+        """Train and validate once; return the seconds it took."""
         torch, began = self._torch, time.perf_counter()
         x, y = self._train
         self.network.train()

@@ -1,7 +1,7 @@
-"""Time and memory of an epoch: the program that ``jb.train.fit`` runs, and no other.
+"""Measure time and memory of an epoch, with the program that ``jb.train.fit`` runs.
 
-The activations of one architecture take turns, so that whatever else the machine does
-falls on all of them, and the best time of each is kept.
+The activations of one architecture take turns, so that other load on the machine affects
+all of them, and the best time of each is kept.
 """
 
 import dataclasses
@@ -19,13 +19,13 @@ from experiments.sweep.presets import COLLIDER
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """What is measured.
+    """What to measure.
 
     Attributes:
       batch_size: rows per step.
-      steps: of the epoch that is timed.
-      seeds: trained at once by the program.
-      rounds: number of epochs of which the best time counts.
+      steps: number of steps of the timed epoch.
+      seeds: number of seeds trained at once by the program.
+      rounds: number of epochs; the best time counts.
     """
 
     batch_size: int = 16_384
@@ -34,7 +34,7 @@ class Setup:
     rounds: int = 3
 
     def __post_init__(self):
-        """Refuse what cannot work."""
+        """Raise if a number is too small."""
         for field in dataclasses.fields(self):
             least = 2 if field.name == "batch_size" else 1
             if (value := getattr(self, field.name)) < least:
@@ -42,31 +42,31 @@ class Setup:
 
     @property
     def events(self) -> int:
-        """Number of events that give the wanted steps: one in five is for validation."""
+        """Number of events that give the wanted steps; one in five is for validation."""
         return math.ceil(self.steps * self.batch_size / 0.8)
 
     def config(self, cell: Cell) -> jb.train.TrainConfig:
-        """Options for training a cell."""
+        """Return the options for training a cell."""
         return jb.train.TrainConfig(
             cell.network, seeds=tuple(range(self.seeds)), batch_size=self.batch_size
         )
 
     def data(self, dataset: str) -> jb.data.Dataset:
-        """Simulated: what the events are changes no time."""
+        """Simulate events; their values do not affect the time."""
         return events.load(dataset, COLLIDER, self.events).data
 
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """A cell on this device.
+    """Measurements of a cell on this device.
 
     Attributes:
-      cell: which.
-      step: seconds of one step of one training, its share of shuffling and validation
-        included: those of the epoch, divided by its steps and by the seeds.
-      memory: bytes of arguments, results and temporaries of the epoch of all seeds, by
-        the compiler's account.
-      on_cards: the same on GPUs that need not be here, by name.
+      cell: the cell.
+      step: seconds per step and seed, with a share of shuffling and validation: those of
+        the epoch, divided by its steps and by the seeds.
+      memory: bytes of arguments, results and temporaries of the epoch of all seeds, as
+        the compiler reports them.
+      on_cards: the same on GPUs that need not be present, by name.
     """
 
     cell: Cell
@@ -75,16 +75,16 @@ class Measured:
     on_cards: dict[str, int] = dataclasses.field(default_factory=dict)
 
     def epoch(self, batch_size: int) -> float:
-        """Seconds of an epoch of one training on all published events: computed."""
+        """Compute the seconds of an epoch of one training on all published events."""
         rows = PUBLISHED_EVENTS[self.cell.dataset] * 0.8
         return math.ceil(rows / batch_size) * self.step
 
 
 class Program:
-    """An epoch of a training, compiled."""
+    """A compiled epoch of a training."""
 
     def __init__(self, config: jb.train.TrainConfig, data: jb.data.Dataset):
-        """Compile it, and run it once."""
+        """Compile the epoch and run it once."""
         self._epochs = jb.train.Epochs(config, data)
         try:
             self.memory = held(self._epochs.compile().memory_analysis())
@@ -93,18 +93,18 @@ class Program:
                 f"{len(data):,} events must fit into half of the device's memory; write "
                 "--steps or --batch-size with less"
             ) from error
-        self.metrics = None  # of the last epoch
+        self.metrics = None  # measurements of the last epoch
         self.seconds()
 
     def seconds(self) -> float:
-        """Train one epoch more; how long it took."""
+        """Train one more epoch; return the seconds it took."""
         began = time.perf_counter()
         self.metrics = self._epochs.run()
         return time.perf_counter() - began
 
 
 def held(memory) -> int:
-    """Bytes of arguments, results and temporaries together, of what XLA reports."""
+    """Return the bytes of arguments, results and temporaries that XLA reports."""
     both = memory.argument_size_in_bytes + memory.output_size_in_bytes
     return both + memory.temp_size_in_bytes - memory.alias_size_in_bytes
 
@@ -116,14 +116,14 @@ def architecture(
     cards: dict[str, Callable] | None = None,
     done: Callable[[str], None] = lambda what: None,
 ) -> list[Measured]:
-    """All activations of one architecture.
+    """Measure all activations of one architecture.
 
     Args:
-      cells: that differ in their activation only.
-      setup: what is measured.
-      cards: for names of GPUs, what tells the memory of a configuration there for so
-        many events (:func:`experiments.sweep.plan_command.on_card`).
-      done: told the name of each cell that is compiled, and of each that is measured.
+      cells: cells that differ in their activation only.
+      setup: what to measure.
+      cards: for each name of a GPU, a function from a configuration and a number of
+        events to the memory there (:func:`experiments.sweep.plan_command.on_card`).
+      done: called with the name of each cell when it is compiled and when it is measured.
     """
     data = load(cells[0].dataset, setup)
     programs = {}
@@ -147,5 +147,5 @@ def architecture(
 
 @functools.lru_cache(maxsize=2)
 def load(dataset: str, setup: Setup) -> jb.data.Dataset:
-    """The same for every architecture."""
+    """Load the data, the same for every architecture."""
     return setup.data(dataset)

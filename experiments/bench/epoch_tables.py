@@ -1,4 +1,4 @@
-"""Measurements in the layout of the paper's runtime tables: L×W, ReLU, degrees, others."""
+"""Format measurements as the paper's runtime tables: L×W, ReLU, degrees, others."""
 
 import dataclasses
 import statistics
@@ -9,20 +9,20 @@ from experiments.core.tables import Column, Table, build, shape_name
 from experiments.report.grid_groups import RELU, Group, activation_name
 from experiments.sweep.grid import DEGREES, FIXED, PUBLISHED_EVENTS
 
-ORDER = (RELU, *(f"bernstein:{n}" for n in DEGREES), *FIXED[1:])  # that of the columns
+ORDER = (RELU, *(f"bernstein:{n}" for n in DEGREES), *FIXED[1:])  # of the columns
 
 
 @dataclasses.dataclass(frozen=True)
 class Quantity:
-    """Something that is measured, and compared with ReLU's.
+    """A measured quantity, compared with that of ReLU.
 
     Attributes:
-      name: of files.
-      title: of tables.
-      unit: for names of columns in CSV files.
+      name: name for files.
+      title: title of tables.
+      unit: unit in column names of CSV files.
       caption: how to read it.
-      of: the number of a cell.
-      digits: after the decimal point, in print.
+      of: function from the measurements of a cell to the number.
+      digits: printed digits after the decimal point.
     """
 
     name: str
@@ -42,14 +42,14 @@ class Row:
     values: Mapping[str, float]
 
     def ratio(self, activation: str) -> float | None:
-        """To ReLU; None if either was not measured."""
+        """Return the ratio to ReLU; None if either was not measured."""
         if activation not in self.values or RELU not in self.values:
             return None
         return self.values[activation] / self.values[RELU]
 
 
 def quantities(setup: Setup, group: Group, cards: Mapping[str, str]) -> list[Quantity]:
-    """Those of a group; ``cards`` are names of GPUs and their descriptions."""
+    """Return the quantities of a group; ``cards`` maps names of GPUs to descriptions."""
     seeds = "one seed" if setup.seeds == 1 else f"{setup.seeds} seeds"
     step = Quantity(
         "step",
@@ -97,7 +97,7 @@ def quantities(setup: Setup, group: Group, cards: Mapping[str, str]) -> list[Qua
 
 
 def table(quantity: Quantity, group: Group, measured: Sequence[Measured]) -> Table:
-    """One quantity of one group."""
+    """Return the table of one quantity of one group."""
     own = [m for m in measured if Group.of(m.cell) == group]
     seen = {m.cell.activation for m in own}
     activations = [name for name in ORDER if name in seen]
@@ -121,7 +121,7 @@ def table(quantity: Quantity, group: Group, measured: Sequence[Measured]) -> Tab
 
 
 def rows(quantity: Quantity, measured: Sequence[Measured]) -> list[Row]:
-    """Rows for the measurements of one group."""
+    """Return the rows for the measurements of one group."""
     shapes = sorted({(m.cell.depth, m.cell.width) for m in measured})
     return [
         Row(
@@ -137,7 +137,7 @@ def rows(quantity: Quantity, measured: Sequence[Measured]) -> list[Row]:
 
 
 def summary(quantity: Quantity, measured: Sequence[Measured]) -> str:
-    """The median ratio to ReLU of each activation, in a sentence."""
+    """State the median ratio to ReLU of each activation in a sentence."""
     groups = sorted({Group.of(m.cell) for m in measured})
     found = [
         row

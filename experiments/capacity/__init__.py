@@ -1,14 +1,14 @@
-"""Experiment 1 of the paper: what one or two Bernstein neurons can do that ReLU cannot."""
+"""Experiment 1 of the paper: tasks that one or two Bernstein neurons solve."""
 
 from pathlib import Path
 from typing import Any
 
 
 def run(out: Path, *, quick: bool = False) -> list[Any]:
-    """Train, write tables and figures to ``out``; the rows of the table of results.
+    """Train, write tables and figures to ``out``; return the rows of results.
 
     A row is an ``experiments.capacity.capacity_results.Row``. ``quick`` trains few seeds
-    for few steps, to see that everything works.
+    for few steps, as a smoke test.
     """
     from experiments.capacity import capacity_command, capacity_tasks
 

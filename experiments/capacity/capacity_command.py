@@ -1,4 +1,4 @@
-"""``python -m experiments capacity``: Experiment 1 of the paper, tables and figures."""
+"""``python -m experiments capacity``: run Experiment 1 of the paper."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,12 +17,12 @@ Markdown), figures (PNG, SVG) and an animation (GIF).
 
 
 def main(argv: list[str]) -> int:
-    """Run the experiment; returns the exit status."""
+    """Run the experiment; return the exit status."""
     parser = new_parser("capacity", _DESCRIPTION)
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="few seeds, few steps: to see that it works",
+        help="few seeds and steps, as a smoke test",
     )
     add_out(parser, "results/capacity")
     parser.add_argument(
@@ -43,11 +43,11 @@ def run(
     picture: Path | None = None,
     say=lambda text: None,
 ) -> list:
-    """Train everything, write everything; the rows of the table of results.
+    """Train and write everything; return the rows of results.
 
-    The first of ``tasks`` must be a classification: it is the one of the animation.
+    The first of ``tasks`` must be a classification, as the animation shows it.
     """
-    # Imported here: help must not wait for JAX.
+    # Imported here, so that --help does not wait for JAX.
     from experiments.capacity import (
         capacity_figures,
         capacity_report,
@@ -85,10 +85,10 @@ def run(
 
 
 def train_all(tasks, budget: Budget, done=lambda what: None) -> list:
-    """The outcome of every task.
+    """Train every task and return the outcomes.
 
-    While one program runs, another thread compiles the next. Two do not run at a time:
-    each uses all cores, and XLA's threads have been seen to wait for each other.
+    While one program runs, another thread compiles the next. Two programs never run at a
+    time: each uses all cores, and XLA's threads have been seen to deadlock.
     """
     from experiments.capacity import capacity_training
     from experiments.capacity.capacity_results import Outcome

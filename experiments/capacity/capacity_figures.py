@@ -1,4 +1,4 @@
-"""The pictures of the paper: boundaries, fits, residuals, learned activations; an animation."""
+"""Draw the paper's figures: boundaries, fits, residuals, activations; an animation."""
 
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,13 @@ from experiments.capacity import capacity_training
 from experiments.capacity.capacity_results import Outcome
 from experiments.capacity.capacity_tasks import Budget, Network
 
-# Okabe and Ito's palette: told apart with any colour vision.
+# Okabe and Ito's palette, distinguishable with any colour vision.
 COLOURS = {"DBN": "#0072B2", "ReLU": "#D55E00"}
-SHOWN = 400  # held-out points in a picture
+SHOWN = 400  # number of held-out points in a figure
 
 
 def save(figure: Any, path: Path, dpi: int = 130) -> list[Path]:
-    """Write PNG and SVG; the same bytes each time."""
+    """Write PNG and SVG files, reproducibly."""
     written = [path.with_suffix(suffix) for suffix in (".png", ".svg")]
     with matplotlib.rc_context({"svg.hashsalt": "jaxbern"}):
         figure.savefig(written[0], dpi=dpi, metadata={"Software": None})
@@ -31,15 +31,15 @@ def save(figure: Any, path: Path, dpi: int = 130) -> list[Path]:
 
 
 def draw(outcome: Outcome) -> Any:
-    """The figure of one task, the best seed of each network."""
+    """Draw the figure of one task, with the best seed of each network."""
     return _boundaries(outcome) if outcome.task.classification else _fits(outcome)
 
 
 class Shown:
-    """A trained network in the coordinates of the data, at one run."""
+    """A trained network of one run, in the coordinates of the data."""
 
     def __init__(self, outcome: Outcome, network: Network, k: int, moment: int = -1):
-        """The network of run ``k`` after the snapshot ``moment``."""
+        """Take the network of run ``k`` at the snapshot ``moment``."""
         self.network = network
         trained, points = outcome.trained[network.kind], outcome.points
         parameters = jax.tree.map(lambda a: a[k, moment], trained.history)
@@ -52,16 +52,16 @@ class Shown:
         self.y = points.held_out_y[k]
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        """Logits or predictions for points as they were drawn."""
+        """Return logits or predictions for points that are not standardised."""
         return self.module((x - self.mean[None]) / self.deviation[None])
 
     def hidden_inputs(self) -> np.ndarray:
-        """What reaches the neurons for the held-out points, ``[N, W]``."""
+        """Return the inputs of the neurons for the held-out points, ``[N, W]``."""
         standard = (self.x - self.mean) / self.deviation
         return np.asarray(self.module.hidden_inputs(jnp.asarray(standard)))
 
     def draw_neuron(self, axis: Any, j: int, inputs: np.ndarray | None = None) -> None:
-        """The activation of neuron ``j`` of a DBN."""
+        """Draw the activation of neuron ``j`` of a DBN."""
         act: Any = self.module.act
         lower, upper = act.interval
         jb.plot.activation(
@@ -70,14 +70,14 @@ class Shown:
 
 
 def boundary(axis: Any, shown: Shown) -> None:
-    """One classifier with held-out points."""
+    """Draw one classifier with held-out points."""
     jb.plot.decision_boundary(shown, shown.x[:SHOWN], shown.y[:SHOWN], ax=axis)
     axis.set_title(f"{shown.network}: {shown.value} held-out accuracy", fontsize=10)
     axis.set(xlabel="$x_1$", ylabel="$x_2$")
 
 
 def neurons(axes: Any, shown: Shown) -> None:
-    """The activations of a DBN, one in each axis."""
+    """Draw the activations of a DBN, one per axis."""
     inputs = shown.hidden_inputs()
     for j, axis in enumerate(axes):
         shown.draw_neuron(axis, j, inputs[:, j])
@@ -126,7 +126,7 @@ def _fits(outcome: Outcome) -> Any:
 
 
 def draw_seeds(outcomes: list[Outcome]) -> Any:
-    """Every seed of every task, beside the paper's figure and the target."""
+    """Draw every seed of every task, with the paper's figure and the target."""
     figure = _figure(2.7 * len(outcomes), 3.6)
     for axis, outcome in zip(
         np.atleast_1d(figure.subplots(1, len(outcomes))), outcomes, strict=True
@@ -194,11 +194,11 @@ def draw_xor(outcome: Outcome) -> Any:
 
 
 MILLISECONDS = 110
-LAST = 2500  # how long the finished picture stays
+LAST = 2500  # milliseconds that the last frame stays
 
 
 def write(outcome: Outcome, path: Path, budget: Budget) -> None:
-    """The best DBN of a classification task, as a GIF that repeats."""
+    """Write the training of the best DBN of a classification task as a GIF."""
     network = outcome.task.dbn
     k = outcome.best(network)
     snapshots = _length(outcome)
@@ -208,7 +208,7 @@ def write(outcome: Outcome, path: Path, budget: Budget) -> None:
         step = (moment + 1) * budget.steps // snapshots
         pictures.append(_frame(shown, f"{outcome.task.title}, {network}: step {step}"))
     durations = [MILLISECONDS] * (len(pictures) - 1) + [LAST]
-    # One palette for all, taken from the last: colours do not flicker.
+    # One palette for all frames, taken from the last, avoids flicker.
     palette = pictures[-1].quantize(96)
     indexed = [picture.quantize(palette=palette, dither=0) for picture in pictures]
     indexed[0].save(
@@ -221,7 +221,7 @@ def _length(outcome: Outcome) -> int:
 
 
 def _moments(snapshots: int, frames: int) -> list[int]:
-    """Close to one another in the beginning, where most happens."""
+    """Choose snapshots for the frames, denser in the beginning, where most happens."""
     spread = np.geomspace(1, snapshots, min(frames, snapshots)).round().astype(int)
     return (np.unique(spread) - 1).tolist()
 

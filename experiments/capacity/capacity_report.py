@@ -1,4 +1,4 @@
-"""The results as CSV files and one Markdown page; the same bytes for the same numbers."""
+"""Write the results as CSV files and a Markdown page, reproducibly."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from experiments.core.tables import Lines, csv_text, pipe_table
 
 
 def write(outcomes: list[Outcome], out: Path, budget: Budget) -> list[Path]:
-    """``capacity.csv``, ``sensitivity.csv``, ``seeds.csv`` and ``capacity.md``."""
+    """Write ``capacity.csv``, ``sensitivity.csv``, ``seeds.csv`` and ``capacity.md``."""
     main = [row for outcome in outcomes for row in rows(outcome)]
     varied = [
         row
@@ -40,7 +40,7 @@ def write(outcomes: list[Outcome], out: Path, budget: Budget) -> list[Path]:
 
 
 def markdown(outcomes: list[Outcome], budget: Budget) -> str:
-    """The page: results, data, sensitivity, seeds that fail, pictures."""
+    """Format the page: results, data, sensitivity, seeds that fail, pictures."""
     parts = [
         "# One neuron that solves XOR: capacity on analytic tasks",
         _method(budget),
@@ -68,7 +68,7 @@ def markdown(outcomes: list[Outcome], budget: Budget) -> str:
 
 
 def results_table(outcomes: list[Outcome]) -> str:
-    """Both networks of every task beside the paper's figures."""
+    """Return the rows of both networks of every task, with the paper's figures."""
     lines: Lines = [("task", "network", "parameters", "paper", "target", "best", "best seed",
               "median", "seeds at the target")]  # fmt: skip
     for outcome in outcomes:
@@ -91,7 +91,7 @@ def results_table(outcomes: list[Outcome]) -> str:
 
 
 def sensitivity_table(outcomes: list[Outcome]) -> str:
-    """Best and median of both networks in every setting."""
+    """Return best and median of both networks in every setting."""
     lines: Lines = [("task", "setting", "DBN best", "ReLU best", "DBN median", "ReLU median",
               "DBN ahead")]  # fmt: skip
     for outcome in outcomes:
@@ -117,7 +117,7 @@ def _batchnorm(outcomes: list[Outcome]) -> list[str]:
 
 
 def batchnorm_table(outcomes: list[Outcome]) -> str:
-    """The same seeds without and with it."""
+    """Return the results of the same seeds without and with BatchNorm."""
     lines: Lines = [("task", "network", "best without", "best with", "median without",
               "median with", "inputs outside without", "with")]  # fmt: skip
     for outcome in outcomes:
@@ -189,7 +189,7 @@ def _method(budget: Budget) -> str:
 
 
 def _data(outcomes: list[Outcome]) -> str:
-    """The generators' own words, and the numbers of the base setting."""
+    """Describe the data by the generators' docstrings and the base settings."""
     lines = [
         "The paper names the shapes; sizes, noise and intervals are chosen here "
         "(`experiments/capacity/capacity_tasks.py`).",
@@ -222,7 +222,7 @@ def _failures(found: list[Failure]) -> str:
 
 
 def _rescued(outcomes: list[Outcome], budget: Budget) -> str:
-    """Whether it was the speed of the training."""
+    """Say which failed seeds reach the target with a higher learning rate."""
     found = [
         f"{outcome.task.title} {', '.join(map(str, seeds))}"
         for outcome in outcomes

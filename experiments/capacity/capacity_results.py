@@ -1,4 +1,4 @@
-"""What came out: rows of the tables, and why seeds fail."""
+"""The results: rows of the tables, and why seeds fail."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from experiments.capacity.capacity_training import Points, Run, Trained
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """One task: its runs and what both networks made of them."""
+    """One task: its runs and the trained networks of both kinds."""
 
     task: Task
     runs: list[Run]
@@ -19,17 +19,17 @@ class Outcome:
     normalised: dict[str, Trained]  # the first seeds again, with BatchNorm; or empty
 
     def of(self, variant: str) -> np.ndarray:
-        """The positions of the runs of a variant; of the base setting for ``""``."""
+        """Return the indices of the runs of a variant; ``""`` is the base setting."""
         return np.array(
             [k for k, run in enumerate(self.runs) if run.variant == variant]
         )
 
     def values(self, network: Network, variant: str = "") -> np.ndarray:
-        """Accuracy or MSE on held-out points, for each seed of a variant."""
+        """Return accuracy or MSE on held-out points, for each seed of a variant."""
         return self.trained[network.kind].value[self.of(variant)]
 
     def best(self, network: Network) -> int:
-        """The position of the best run of the base setting."""
+        """Return the index of the best run of the base setting."""
         return int(self.of("")[self.task.best(self.values(network))])
 
 
@@ -38,7 +38,7 @@ class Row:
     """One network on one task, over the seeds of one setting.
 
     ``best`` is the best of the seeds, on held-out points like every other figure;
-    ``reached`` says how many seeds are as good as ``target``, which is asked of the DBN.
+    ``reached`` is the number of seeds that reach ``target``, the goal of the DBN.
     """
 
     task: str
@@ -59,7 +59,7 @@ class Row:
 
 
 def rows(outcome: Outcome, variant: str = "") -> list[Row]:
-    """The DBN, then ReLU."""
+    """Return the row of the DBN, then that of ReLU."""
     return [_row(outcome, network, variant) for network in outcome.task.networks]
 
 
@@ -87,7 +87,7 @@ def _row(outcome: Outcome, network: Network, variant: str) -> Row:
 
 
 def parameter_count(task: Task, network: Network) -> int:
-    """Weights, biases and coefficients."""
+    """Return the number of weights, biases and coefficients."""
     count = (task.features + 1) * network.width + (network.width + 1) * task.outputs
     if network.degree is not None:
         count += network.width * (network.degree + 1)
@@ -96,18 +96,18 @@ def parameter_count(task: Task, network: Network) -> int:
 
 @dataclass(frozen=True)
 class Failure:
-    """A seed of the base setting whose DBN stays behind the target."""
+    """A seed of the base setting whose DBN misses the target."""
 
     task: str
     seed: int
     value: float  # on held-out points
-    learned: float  # on the points it learned
-    outside: float  # share of inputs outside the interval of the activation
+    learned: float  # on the training points
+    outside: float  # fraction of inputs outside the interval of the activation
     why: str
 
 
 def failures(outcome: Outcome) -> list[Failure]:
-    """All of a task."""
+    """Return the failed seeds of a task."""
     task, trained = outcome.task, outcome.trained[outcome.task.dbn.kind]
     base = outcome.of("")
     missed = base[~task.reached(trained.value[base])]
@@ -125,7 +125,7 @@ def failures(outcome: Outcome) -> list[Failure]:
 
 
 def rescued(outcome: Outcome, variant: str) -> list[int]:
-    """Seeds that fail in the base setting and reach the target in a variant."""
+    """Return the seeds that fail in the base setting but not in a variant."""
     task, dbn = outcome.task, outcome.task.dbn
     there = task.reached(outcome.values(dbn, variant))
     base = task.reached(outcome.values(dbn)[: len(there)])
@@ -133,7 +133,7 @@ def rescued(outcome: Outcome, variant: str) -> list[int]:
 
 
 def _why(outcome: Outcome, k: int) -> str:
-    """Explain a failed seed by what was measured, in a few words."""
+    """Explain a failed seed from its measurements, in a few words."""
     task, trained = outcome.task, outcome.trained[outcome.task.dbn.kind]
     if task.classification:
         if task.reached(trained.learned[k]):
@@ -142,9 +142,9 @@ def _why(outcome: Outcome, k: int) -> str:
     if trained.value[k] > 0.5 * outcome.points.held_out_y[k].var():
         inside = trained.outside[k] < 0.01
         return "stayed near a constant" + (
-            ": inputs never reached the ends of the interval, so that it is one "
+            ": inputs never reached the ends of the interval, so it is one "
             "polynomial, which cannot follow the waves"
             if inside
             else ""
         )
-    return "has the right shape, but is not there after the last step"
+    return "has the right shape, but has not converged after the last step"

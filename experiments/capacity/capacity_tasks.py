@@ -1,4 +1,4 @@
-"""What is learned: the data sets, the networks, and what the paper reports.
+"""The tasks: data sets, networks, and the figures that the paper reports.
 
 The five data sets are drawn with NumPy from a seed.
 """
@@ -78,23 +78,23 @@ def gaussian_sine(
 
 
 def oscillator(x: np.ndarray) -> np.ndarray:
-    """The target of ``damped_oscillator``."""
+    """Return the target of ``damped_oscillator``."""
     return np.exp(-0.25 * x) * np.cos(x)
 
 
 def windowed_sine(x: np.ndarray) -> np.ndarray:
-    """The target of ``gaussian_sine``."""
+    """Return the target of ``gaussian_sine``."""
     return np.exp(-np.square(x)) * np.sin(5 * x)
 
 
-HELD_OUT = 2000  # points that judge a network, drawn apart from those it learns
-FASTER = "learning rate x 3"  # the variant that shows whose training was too slow
+HELD_OUT = 2000  # number of held-out points
+FASTER = "learning rate x 3"  # the variant that shows which trainings were too slow
 INTERVAL = (-3.0, 3.0)  # of the Bernstein activations, the library's default
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Everything about a training that the paper leaves open and we vary."""
+    """The options of a training that the paper leaves open and we vary."""
 
     noise: float
     geometry: float
@@ -104,17 +104,17 @@ class Setting:
 
 @dataclass(frozen=True)
 class Budget:
-    """How much is trained."""
+    """The amount of training."""
 
     seeds: int = 32
     seeds_of_variants: int = 8
     steps: int = 4000
-    snapshots: int = 100  # of the parameters, at equal distances
-    frames: int = 36  # of the animation, at most
-    batchnorm: bool = True  # whether to train a few seeds again with it
+    snapshots: int = 100  # of the parameters, at equal intervals
+    frames: int = 36  # maximum number of frames of the animation
+    batchnorm: bool = True  # whether to train a few seeds again with BatchNorm
 
     def __post_init__(self):
-        """Snapshots must divide the steps."""
+        """Raise unless the snapshots divide the steps."""
         if self.steps % self.snapshots:
             raise ValueError(
                 f"steps must be a multiple of snapshots, got {self.steps} and "
@@ -133,7 +133,7 @@ class Network:
 
     width: int
     degree: int | None
-    paper: float  # the figure it reports
+    paper: float  # the figure that the paper reports
 
     @property
     def kind(self) -> str:
@@ -141,7 +141,7 @@ class Network:
         return "ReLU" if self.degree is None else "DBN"
 
     def __str__(self) -> str:
-        """Print as ``DBN W=1 n=3``."""
+        """Format as ``DBN W=1 n=3``."""
         degree = "" if self.degree is None else f" n={self.degree}"
         return f"{self.kind} W={self.width}{degree}"
 
@@ -151,10 +151,10 @@ class Task:
     """A data set and the two networks that learn it.
 
     Attributes:
-      classification: two classes and their accuracy, or a function and its MSE.
+      classification: whether to learn two classes (accuracy) or a function (MSE).
       target: what the best DBN must reach.
-      base: the setting of the table; ``variants`` those of the sensitivity table.
-      formula: of the function to fit.
+      base: setting of the main table; ``variants`` are those of the sensitivity table.
+      formula: formula of the function to fit.
     """
 
     name: str
@@ -179,35 +179,35 @@ class Task:
 
     @property
     def features(self) -> int:
-        """How many coordinates an input has."""
+        """Number of input coordinates."""
         return 2 if self.classification else 1
 
     @property
     def outputs(self) -> int:
-        """Two logits, or one number."""
+        """Number of outputs: two logits, or one value."""
         return 2 if self.classification else 1
 
     def true_values(self, x: np.ndarray) -> np.ndarray:
-        """The function to fit, at ``x``."""
+        """Evaluate the function to fit at ``x``."""
         if self.formula is None:
-            raise ValueError(f"{self.name} is a classification: it has no function")
+            raise ValueError(f"{self.name} is a classification and has no function")
         return self.formula(x)
 
     def reached(self, values: np.ndarray) -> np.ndarray:
-        """Which of the values are as good as the target."""
+        """Return which of the values reach the target."""
         return values >= self.target if self.classification else values <= self.target
 
     def best(self, values: np.ndarray) -> int:
-        """Where the best value is; the first of equal ones."""
+        """Return the index of the best value; the first of equal ones."""
         return int(np.argmax(values) if self.classification else np.argmin(values))
 
     def show(self, value: float) -> str:
-        """Print a score as ``99.85%`` or ``2.6e-04``."""
+        """Format a score as ``99.85%`` or ``2.6e-04``."""
         return f"{value:.2f}%" if self.classification else f"{value:.2e}"
 
 
 def _varied(base: Setting, noise: dict[str, float], geometry: dict[str, float]):
-    """The base with one thing changed at a time."""
+    """Return variants of the base with one option changed at a time."""
     changes = {name: {"noise": value} for name, value in noise.items()}
     changes |= {name: {"geometry": value} for name, value in geometry.items()}
     changes |= {

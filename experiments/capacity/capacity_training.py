@@ -1,8 +1,8 @@
-"""All networks of one kind on one task, trained in a single compiled call.
+"""Train all networks of one kind on one task in a single compiled call.
 
-A *run* is a setting and a seed; the seed draws the points to learn, the points to judge
-by and the initial weights. Runs are the axis that ``vmap`` goes over: 32 seeds of the base
-setting, then a few of each variant. Each run is full-batch Adam under a cosine schedule,
+A *run* is a setting and a seed; the seed draws the training points, the held-out points
+and the initial weights. ``vmap`` maps over the runs: 32 seeds of the base setting, then a
+few of each variant. Each run is full-batch Adam under a cosine schedule,
 the same for both kinds of network.
 """
 
@@ -32,9 +32,9 @@ from experiments.capacity.capacity_tasks import (
 class OneHidden(nnx.Module):
     """Linear, activation, Linear; Bernstein polynomials, or ReLU if ``degree`` is None.
 
-    BatchNorm is left out unless asked for. Without a shift it would put the kink of every
-    ReLU at the mean of its inputs, in one dimension all of them at one point; inputs are
-    standardised instead, and a Bernstein activation finds its interval by itself.
+    BatchNorm is left out by default. Without a shift it would put the kink of every ReLU at
+    the mean of its inputs, which in one dimension is a single point for all neurons. Inputs
+    are standardised instead, and a Bernstein activation learns to use its interval.
     """
 
     def __init__(
@@ -54,20 +54,22 @@ class OneHidden(nnx.Module):
         self.last = _linear(width, outputs, rngs)
 
     def __call__(self, x: jax.Array, batch: jax.Array | None = None) -> jax.Array:
-        """``[..., features]`` to ``[..., outputs]``."""
+        """Apply the network: ``[..., features]`` to ``[..., outputs]``."""
         return self.last(self.act(self.hidden_inputs(x, batch)))
 
     def hidden_inputs(self, x: jax.Array, batch: jax.Array | None = None) -> jax.Array:
-        """What the activations are applied to, ``[..., width]``.
+        """Return the inputs of the activations, ``[..., width]``.
 
-        BatchNorm, with neither scale nor shift, takes its statistics from ``batch``: the
-        points learned, all of them in every step and in evaluation.
+        BatchNorm, with neither scale nor shift, takes its statistics from ``batch``: all
+        training points, in every step and in evaluation.
         """
         z = self.first(x)
         if not self.batchnorm:
             return z
         if batch is None:
-            raise ValueError("a network with BatchNorm needs batch, the points learned")
+            raise ValueError(
+                "a network with BatchNorm needs batch, the training points"
+            )
         own = self.first(batch)
         mean, var = own.mean(axis=0), own.var(axis=0)
         return (z - mean[None]) * jax.lax.rsqrt(var + 1e-5)[None]
@@ -80,7 +82,7 @@ def _bernstein(width: int, degree: int, rngs: nnx.Rngs) -> jb.BernsteinAct:
 
 
 def _linear(inputs: int, outputs: int, rngs: nnx.Rngs) -> nnx.Linear:
-    """Weights and biases uniform in ``+-1 / sqrt(inputs)``."""
+    """Draw weights and biases uniform in ``+-1 / sqrt(inputs)``."""
     most = 1 / math.sqrt(inputs)
 
     def uniform(key, shape, dtype):
@@ -100,27 +102,27 @@ class Run(NamedTuple):
 
 
 class Points(NamedTuple):
-    """What the runs see, a leading axis of runs on each array; inputs standardised."""
+    """The points of all runs, with a leading axis of runs; inputs standardised."""
 
     x: Any
     y: Any
     held_out_x: Any
     held_out_y: Any
-    mean: Any  # of the inputs that were learned, to undo the standardisation
+    mean: Any  # of the training inputs, to undo the standardisation
     deviation: Any
 
 
 class Trained(NamedTuple):
-    """What the compiled call returns, a leading axis of runs on each array."""
+    """The result of the compiled call, with a leading axis of runs on each array."""
 
     value: Any  # accuracy in percent, or MSE, on held-out points
-    learned: Any  # the same on the points learned
-    outside: Any  # share of held-out points outside the interval, mean of the neurons
+    learned: Any  # the same on the training points
+    outside: Any  # fraction of held-out points outside the interval, mean over neurons
     history: Any  # parameters after each part of the training: [runs, snapshots, ...]
 
 
 def runs_of(task: Task, budget: Budget) -> list[Run]:
-    """The base setting over all seeds, then every variant over a few."""
+    """Return the base setting with all seeds, then every variant with a few."""
     runs = [Run("", seed, task.base) for seed in range(budget.seeds)]
     for name, setting in task.variants.items():
         runs += [Run(name, seed, setting) for seed in range(budget.seeds_of_variants)]
@@ -128,7 +130,7 @@ def runs_of(task: Task, budget: Budget) -> list[Run]:
 
 
 def draw(task: Task, runs: list[Run]) -> Points:
-    """The points of all runs."""
+    """Draw the points of all runs."""
     drawn = [_draw(task, run) for run in runs]
     return Points(*(np.stack(arrays) for arrays in zip(*drawn, strict=True)))
 
@@ -137,11 +139,11 @@ def _draw(task: Task, run: Run) -> Points:
     setting = run.setting
     learned, judged = np.random.default_rng(run.seed).spawn(2)
     x, y = task.draw(learned, setting.points, setting.noise, setting.geometry)
-    # The truth is judged: a function without noise, but classes as they are drawn.
+    # Held-out functions have no noise; held-out classes are as drawn.
     noise = setting.noise if task.classification else 0.0
     other_x, other_y = task.draw(judged, HELD_OUT, noise, setting.geometry)
     mean, deviation = x.mean(axis=0), x.std(axis=0)
-    # Fewer points are repeated: the same loss, in arrays of the same shape.
+    # Smaller sets are repeated: the same loss, in arrays of the same shape.
     times = task.base.points // setting.points
     x, y = np.tile(x, (times, 1)), np.tile(y, times)
     x, other_x = ((each - mean) / deviation for each in (x, other_x))
@@ -158,8 +160,8 @@ def compiled(
     *,
     batchnorm: bool = False,
 ) -> Callable[[], Trained]:
-    """The training of all runs as one compiled program, to be called once."""
-    # Built one by one, as a user does it: to compile the drawing would take longer.
+    """Compile the training of all runs as one program."""
+    # Created one by one, as a user does: compiling the initialisation takes longer.
     modules = {
         seed: build(task, network, seed, batchnorm)
         for seed in {run.seed for run in runs}
@@ -176,7 +178,7 @@ def compiled(
 def build(
     task: Task, network: Network, seed: int, batchnorm: bool = False
 ) -> OneHidden:
-    """An untrained network."""
+    """Create an untrained network."""
     return OneHidden(
         task.features,
         network.width,
@@ -188,7 +190,7 @@ def build(
 
 
 def with_parameters(task: Task, network: Network, parameters: Any) -> OneHidden:
-    """The network of a run: ``parameters`` without the axis of runs."""
+    """Return the network of a run; ``parameters`` have no axis of runs."""
     module = build(task, network, 0)
     nnx.update(module, parameters)
     return module

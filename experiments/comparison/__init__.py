@@ -1,1 +1,1 @@
-"""jaxbern beside other packages of learned activations: time, memory, training."""
+"""Compare jaxbern with other packages of learned activations."""

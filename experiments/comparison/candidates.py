@@ -1,4 +1,4 @@
-"""What is measured of each package: a layer, a layer with its matrix, a network."""
+"""What is measured of each package: an activation, a layer with its matrix, a network."""
 
 import dataclasses
 from collections.abc import Callable, Collection
@@ -14,12 +14,12 @@ class Candidate:
     """A module of a package.
 
     Attributes:
-      package: whose it is.
+      package: the package it belongs to.
       framework: "jax" (a ``flax.nnx`` module) or "torch".
       what: what it computes.
-      make: the module; of ``(width, seed)`` for layers, and of
+      make: creates the module from ``(width, seed)`` for layers, and from
         ``(features, outputs, width, seed)`` for networks.
-      label: if the name of the package does not tell which it is.
+      label: name in tables, if not that of the package.
     """
 
     package: p.Package
@@ -34,7 +34,7 @@ class Candidate:
         return self.label or self.package.name
 
 
-# [rows, width] to the same, one function for each number
+# [rows, width] to the same shape, elementwise
 ACTIVATIONS = (
     Candidate(
         p.JAXBERN, "jax", "Bernstein of degree 9, one per neuron", on_jax.bernstein
@@ -56,7 +56,7 @@ ACTIVATIONS = (
     ),
 )
 
-# [rows, width] to the same, every output from every input
+# [rows, width] to the same shape, every output depends on every input
 DENSE = (
     Candidate(
         p.JAXBERN,
@@ -147,7 +147,7 @@ NETWORKS = (
 def usable(
     candidates: tuple[Candidate, ...], missing: Collection[str]
 ) -> tuple[Candidate, ...]:
-    """Those whose package, and PyTorch if they need it, is here."""
+    """Return the candidates whose package, and PyTorch if needed, is installed."""
     return tuple(
         c
         for c in candidates

@@ -1,4 +1,4 @@
-"""Forward and all gradients of one layer: time and memory, all in turns."""
+"""Measure time and memory of forward and all gradients of one layer, in turns."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -14,14 +14,14 @@ ENGINES = {"jax": jax_engine, "torch": torch_engine}
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """One layer.
+    """Measurements of one layer.
 
     Attributes:
-      candidate: whose.
-      parameters: numbers that are learned.
-      milliseconds: of forward and all gradients, the best of several calls.
-      kept: bytes for the backward pass, besides the input and the parameters.
-      peak: bytes of results and temporaries, at most.
+      candidate: the layer.
+      parameters: number of parameters.
+      milliseconds: time of forward and all gradients, the best of several calls.
+      kept: bytes of residuals, besides the input and the parameters.
+      peak: maximum bytes of results and temporaries.
     """
 
     candidate: Candidate
@@ -38,7 +38,7 @@ def measure(
     repeats: int,
     done: Callable[[str], None] = lambda what: None,
 ) -> list[Measured]:
-    """All on the same ``[rows, width]`` of normal numbers, cut off at 3."""
+    """Measure all candidates on the same normal ``[rows, width]``, clipped at 3."""
     rng = np.random.default_rng(0)
     x = np.clip(rng.normal(size=(rows, width)), -3, 3).astype(np.float32)
     dy = rng.normal(size=(rows, width)).astype(np.float32)

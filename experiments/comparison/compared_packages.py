@@ -1,4 +1,4 @@
-"""The packages that are compared: which are here, and how to get the others."""
+"""The compared packages: which are installed, and how to get the others."""
 
 import dataclasses
 import importlib
@@ -10,13 +10,13 @@ from importlib import metadata
 
 @dataclasses.dataclass(frozen=True)
 class Package:
-    """Something to import.
+    """A package to compare with.
 
     Attributes:
-      name: as its authors write it.
-      module: what is imported.
-      get: what a user does to have it.
-      distribution: what tells the version, if it is installed under a name.
+      name: its name, as its authors write it.
+      module: the module to import.
+      get: how to install it.
+      distribution: its name on PyPI, which has the version; empty if it has none.
     """
 
     name: str
@@ -25,19 +25,20 @@ class Package:
     distribution: str | None = None
 
     def problem(self) -> str | None:
-        """Why it cannot be used here; None if it can."""
+        """Return why it cannot be used here; None if it can."""
         if not _exists(self.module):
             return f"not installed: {self.get}"
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # theirs, of old ways to write things
+                # Deprecation warnings of other packages.
+                warnings.simplefilter("ignore")
                 importlib.import_module(self.module)
-        except Exception as error:  # whatever a foreign module does when imported
+        except Exception as error:  # imports of other packages may raise anything
             return f"installed, but its import fails: {error!r}"
         return None
 
     def version(self) -> str:
-        """Version of the package, if it tells one."""
+        """Return the version of the package, if it has one."""
         try:
             return metadata.version(self.distribution or self.name)
         except metadata.PackageNotFoundError:
@@ -48,7 +49,7 @@ class Package:
 def _exists(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # not even what it is a part of
+    except ModuleNotFoundError:  # the parent package is missing too
         return False
 
 
@@ -86,5 +87,5 @@ OTHERS = (TORCH, DEEPBERN, RATIONAL, FLASHKAT, JAXKAN, PYKAN, EFFICIENT_KAN)
 
 
 def missing() -> dict[str, str]:
-    """The name of each package that cannot be used here, and why."""
+    """Return the packages that cannot be used here, by name, and why."""
     return {p.name: why for p in OTHERS if (why := p.problem()) is not None}

@@ -1,4 +1,4 @@
-"""``python -m experiments comparison``: jaxbern beside other packages, in one run."""
+"""``python -m experiments comparison``: compare jaxbern with other packages."""
 
 import argparse
 import dataclasses
@@ -18,15 +18,15 @@ turns, and the best time of each counts. Says which packages are missing and how
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """How much is measured.
+    """Sizes of the measurements.
 
     Attributes:
-      rows, width: of the layers' input.
-      repeats: number of calls of which the best time counts.
-      seeds: of each training.
-      steps: of a training, at most.
-      batch: rows of a step.
-      learning_rates: the better one counts.
+      rows, width: shape of the layers' input.
+      repeats: number of calls; the best time counts.
+      seeds: number of seeds of each training.
+      steps: maximum number of steps of a training.
+      batch: rows per step.
+      learning_rates: rates to try; the better one counts.
     """
 
     rows: int = 4096
@@ -38,14 +38,14 @@ class Setup:
     learning_rates: tuple[float, ...] = (1e-3, 1e-2)
 
 
-FEWEST_ROWS = 64  # that leave something to learn and to hold out of every task
+FEWEST_ROWS = 64  # enough to have training and held-out rows in every task
 QUICK = Setup(
     rows=FEWEST_ROWS, width=8, repeats=2, seeds=1, steps=40, learning_rates=(1e-2,)
 )
 
 
 def main(argv: list[str]) -> int:
-    """Measure, print and write; returns the exit status."""
+    """Measure, print and write; return the exit status."""
     options = parser().parse_args(argv)
     given = {
         name: value
@@ -64,8 +64,8 @@ def main(argv: list[str]) -> int:
 
 
 def run(out: Path, setup: Setup) -> str:
-    """Measure what is here, write it to ``out``; the text of ``comparison.md``."""
-    # Imported here: help must not wait for JAX.
+    """Measure the installed packages, write to ``out``; return ``comparison.md``."""
+    # Imported here, so that --help does not wait for JAX.
     from experiments.comparison import (
         candidates,
         compared_layers,
@@ -127,18 +127,18 @@ def run(out: Path, setup: Setup) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options."""
+    """Return the parser of the options."""
     top = new_parser("comparison", _DESCRIPTION)
-    top.add_argument("--rows", type=int, help="of a layer's input (4096)")
-    top.add_argument("--width", type=int, help="of a layer's input (64)")
+    top.add_argument("--rows", type=int, help="rows of a layer's input (4096)")
+    top.add_argument("--width", type=int, help="width of a layer's input (64)")
     top.add_argument(
         "--repeats", type=int, help="number of calls of which the best counts (30)"
     )
-    top.add_argument("--seeds", type=int, help="of each training (3)")
-    top.add_argument("--steps", type=int, help="of a training, at most (1000)")
-    top.add_argument("--batch", type=int, help="rows of a step (256)")
+    top.add_argument("--seeds", type=int, help="seeds of each training (3)")
     top.add_argument(
-        "--quick", action="store_true", help="tiny sizes: to see that it works"
+        "--steps", type=int, help="maximum number of training steps (1000)"
     )
+    top.add_argument("--batch", type=int, help="rows per step (256)")
+    top.add_argument("--quick", action="store_true", help="tiny sizes, as a smoke test")
     add_out(top, "results/comparison")
     return top

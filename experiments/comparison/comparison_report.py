@@ -1,4 +1,4 @@
-"""The tables, as Markdown and as CSV."""
+"""Format the results as Markdown and CSV tables."""
 
 import math
 import os
@@ -23,7 +23,7 @@ TITLES = {
 
 
 def layer_records(found: Sequence[Measured]) -> list[dict[str, Any]]:
-    """One for each layer; ratios to jaxbern's in the same table."""
+    """Return one record per layer, with ratios to jaxbern's in the same table."""
     unit = next(m for m in found if m.candidate.name == UNIT)
     return [
         {
@@ -68,7 +68,7 @@ def layer_table(records: Sequence[dict[str, Any]]) -> str:
 
 
 def training_records(found: Sequence[Trained]) -> list[dict[str, Any]]:
-    """One for each network; ratios to jaxbern's."""
+    """Return one record per network, with ratios to jaxbern's."""
     unit = next(t for t in found if t.candidate.name == UNIT)
     return [
         {
@@ -91,7 +91,7 @@ def training_records(found: Sequence[Trained]) -> list[dict[str, Any]]:
 
 
 def _ratio(seconds: float, unit: float) -> float:
-    """Nothing if either has no end."""
+    """Return the ratio; None if either time is infinite."""
     both = math.isfinite(seconds) and math.isfinite(unit)
     return seconds / unit if both else math.nan
 
@@ -129,7 +129,7 @@ def _number(value: float, form: str) -> str:
 
 
 def machine(threads: int, missing: Mapping[str, str]) -> str:
-    """What it ran on, with what, and what is not there."""
+    """Describe the machine and the versions, and list missing packages."""
     here = environment()
     used = [p for p in compared_packages.OTHERS if p.name not in missing]
     versions = ", ".join(f"{p.name} {p.version()}" for p in used)
@@ -142,7 +142,7 @@ def machine(threads: int, missing: Mapping[str, str]) -> str:
 
 
 def task_caption(task: Task, seeds: int, rates: Sequence[float]) -> str:
-    """What is learned, and when it counts as learned."""
+    """Describe the task and its target."""
     loss = "cross-entropy" if task.classes else "mean square"
     rates_text = " and ".join(f"{rate:g}" for rate in rates)
     return (
@@ -156,7 +156,7 @@ def task_caption(task: Task, seeds: int, rates: Sequence[float]) -> str:
 
 
 def layer_caption(rows: int, width: int, repeats: int) -> str:
-    """What is timed."""
+    """Describe what is timed."""
     return (
         f"`x` {rows:,}x{width}: forward, and gradients in the input and in every "
         f"parameter; best of {repeats}, in turns. Kept: for the backward pass, besides "
@@ -167,12 +167,12 @@ def layer_caption(rows: int, width: int, repeats: int) -> str:
 def write(
     out: Path, sections: Mapping[str, tuple[str, str, list[dict[str, Any]]]], head: str
 ) -> str:
-    """``comparison.md`` and a CSV file for each section; returns the text.
+    """Write ``comparison.md`` and a CSV file per section; return the text.
 
     Args:
-      out: the directory.
-      sections: for each name of a file its caption, a table, and the records.
-      head: what stands before them.
+      out: the directory to write to.
+      sections: caption, table and records by file name.
+      head: text before the sections.
     """
     out.mkdir(parents=True, exist_ok=True)
     parts = [head]
@@ -185,7 +185,7 @@ def write(
 
 
 def available_threads() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

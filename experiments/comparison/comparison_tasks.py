@@ -1,4 +1,4 @@
-"""What the small networks learn: simulated collisions, and a smooth function."""
+"""Tasks of the small networks: simulated collisions, and a smooth function."""
 
 import dataclasses
 
@@ -9,16 +9,16 @@ import jaxbern as jb
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """Rows to learn and rows to judge by; inputs in [-1, 1].
+    """Training rows and held-out rows; inputs in [-1, 1].
 
     Attributes:
-      name: of the task.
-      x, y: what is learned.
-      test_x, test_y: what is held out.
-      classes: how many; 0 for a function.
+      name: name of the task.
+      x, y: training rows.
+      test_x, test_y: held-out rows.
+      classes: number of classes; 0 for a function.
       target: the held-out loss (cross-entropy or mean square) to reach.
-      budget: the most parameters that a network may have.
-      batches: ``[steps, rows]``, the numbers of the rows of every step.
+      budget: maximum number of parameters of a network.
+      batches: ``[steps, rows]``, the row indices of every step.
     """
 
     name: str
@@ -33,12 +33,12 @@ class Task:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Inputs and outputs of a network."""
+        """Numbers of inputs and outputs of a network."""
         return self.x.shape[1], self.classes or 1
 
 
 def collider(rows: int, batch: int, steps: int) -> Task:
-    """Signal or background of ``collider:higgs``, scaled as for the paper's training."""
+    """Return the task to classify ``collider:higgs``, scaled as in the paper's training."""
     data = jb.data.load("collider:higgs", rows=rows, seed=0)
     split = jb.data.split(data, seeds=(0,))[0]
 
@@ -54,7 +54,7 @@ def collider(rows: int, batch: int, steps: int) -> Task:
 
 
 def function(rows: int, batch: int, steps: int) -> Task:
-    """``exp(sin(pi x_1) + x_2^2)``, the example with which KANs were introduced."""
+    """Return the task to fit ``exp(sin(pi x_1) + x_2^2)``, the example of the KAN paper."""
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, (2 * rows, 2)).astype(np.float32)
     y = np.exp(np.sin(np.pi * x[:, 0]) + x[:, 1] ** 2)
@@ -65,7 +65,7 @@ def function(rows: int, batch: int, steps: int) -> Task:
 
 
 def _batches(rows: int, batch: int, steps: int) -> np.ndarray:
-    """Every epoch in an order of its own; rows that fill no batch are left out."""
+    """Draw batches, shuffled anew in every epoch; incomplete batches are left out."""
     rng = np.random.default_rng(1)
     own = rows // batch
     epochs = -(-steps // own)

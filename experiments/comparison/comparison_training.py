@@ -1,4 +1,4 @@
-"""Small networks trained until a held-out loss: steps, time and parameters."""
+"""Train small networks until a held-out loss is reached: steps, time, parameters."""
 
 import dataclasses
 import math
@@ -11,7 +11,7 @@ from experiments.comparison.candidates import Candidate
 from experiments.comparison.compared_layers import ENGINES
 from experiments.comparison.comparison_tasks import Task
 
-CHECK = 20  # steps between two looks at the held-out loss
+CHECK = 20  # steps between two evaluations of the held-out loss
 
 
 @dataclasses.dataclass
@@ -19,11 +19,11 @@ class Run:
     """One training.
 
     Attributes:
-      parameters: numbers that are learned.
-      steps: until the loss was reached; infinite if it never was.
-      milliseconds: of one step, the best of all stretches between two looks.
-      loss: the lowest on held-out rows.
-      problem: what stopped it, if anything did.
+      parameters: number of parameters.
+      steps: steps until the loss was reached; infinite if it never was.
+      milliseconds: time of one step, the best over all intervals between evaluations.
+      loss: lowest loss on held-out rows.
+      problem: the error that stopped it, if any.
     """
 
     parameters: int
@@ -35,13 +35,13 @@ class Run:
 
 @dataclasses.dataclass(frozen=True)
 class Trained:
-    """A network over seeds, at the learning rate that suits it best.
+    """A network over seeds, at its best learning rate.
 
     Attributes:
-      candidate: whose.
-      width: of its hidden layers.
+      candidate: the network.
+      width: width of its hidden layers.
       learning_rate: the one with the fewest steps, then the lowest loss.
-      runs: one for each seed.
+      runs: one run per seed.
     """
 
     candidate: Candidate
@@ -51,7 +51,7 @@ class Trained:
 
     @property
     def steps(self) -> float:
-        """The median over seeds; infinite if half of them never got there."""
+        """Median over seeds; infinite if half of them never reached the target."""
         return statistics.median_high(run.steps for run in self.runs)
 
     @property
@@ -61,22 +61,22 @@ class Trained:
 
     @property
     def seconds(self) -> float:
-        """Time of a number of steps, without compilation."""
+        """Time of all steps, without compilation."""
         return self.steps * self.milliseconds / 1e3
 
     @property
     def loss(self) -> float:
-        """The median over seeds of the lowest."""
+        """Median over seeds of the lowest loss."""
         return statistics.median_high(run.loss for run in self.runs)
 
     @property
     def reached(self) -> int:
-        """How many seeds got there."""
+        """Number of seeds that reached the target."""
         return sum(math.isfinite(run.steps) for run in self.runs)
 
 
 def fitting_width(candidate: Candidate, task: Task) -> int:
-    """The largest whose network keeps within the budget."""
+    """Return the largest width whose network has at most ``budget`` parameters."""
 
     def fits(width: int) -> bool:
         count = ENGINES[candidate.framework].count
@@ -103,7 +103,7 @@ def measure(
     learning_rates: Sequence[float],
     done: Callable[[str], None] = lambda what: None,
 ) -> list[Trained]:
-    """Every network over all seeds and learning rates; all networks take turns."""
+    """Train every network over all seeds and learning rates; networks take turns."""
     widths = {c: fitting_width(c, task) for c in candidates}
     runs: dict[tuple[Candidate, float], list[Run]] = {}
     for rate in learning_rates:
@@ -128,7 +128,7 @@ def measure(
 
 
 def race(trainers: dict[Candidate, Any], task: Task) -> dict[Candidate, Run]:
-    """A stretch of steps each, in turns, until each has reached the target or the end."""
+    """Train all networks in turns until each reaches the target or the last step."""
     runs = {c: Run(trainer.parameters) for c, trainer in trainers.items()}
     waiting = dict(trainers)
     for first in range(0, len(task.batches), CHECK):
@@ -140,7 +140,7 @@ def race(trainers: dict[Candidate, Any], task: Task) -> dict[Candidate, Run]:
                 trainer.train(stretch)
                 seconds = time.perf_counter() - began
                 loss = trainer.loss()
-            except Exception as error:  # of a foreign network: it is out of the race
+            except Exception as error:  # raised by another package: drop its network
                 run.problem = f"stopped after {first} steps: {error}"
                 del waiting[candidate]
                 continue

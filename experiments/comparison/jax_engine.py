@@ -1,4 +1,4 @@
-"""A ``flax.nnx`` module as programs to measure: one layer, and a training."""
+"""Measure a ``flax.nnx`` module: one layer, and a training."""
 
 import functools
 from collections.abc import Callable
@@ -15,21 +15,21 @@ from experiments.comparison.comparison_tasks import Task
 
 
 def parameters(module: Any) -> int:
-    """Numbers that are learned."""
+    """Return the number of parameters."""
     return sum(leaf.size for leaf in jax.tree.leaves(nnx.state(module, nnx.Param)))
 
 
 def count(make: Callable[[], Any]) -> int:
-    """The same of a module that need not be made for it."""
+    """Count the parameters of a module without creating it."""
     return parameters(nnx.eval_shape(make))
 
 
 def layer(module: Any, x: np.ndarray, dy: np.ndarray) -> tuple[Callable, int, int]:
-    """Forward and all gradients as one call, and its memory.
+    """Compile forward and all gradients as one call, and measure its memory.
 
     Returns:
-      the call, the bytes that a separate backward pass would need besides ``x`` and the
-      parameters, and the bytes of results and temporaries by the compiler's account.
+      The call; the bytes of residuals besides ``x`` and the parameters; and the bytes of
+      results and temporaries that the compiler reports.
     """
     graph, params, rest = nnx.split(module, nnx.Param, ...)
     arrays = params, jnp.asarray(x), jnp.asarray(dy)
@@ -49,9 +49,9 @@ def layer(module: Any, x: np.ndarray, dy: np.ndarray) -> tuple[Callable, int, in
 
 
 def _kept(apply: Callable, params: Any, x: jax.Array) -> int:
-    """What goes from the forward to the backward pass: outputs of the first as traced.
+    """Return the bytes of residuals, from the traced forward pass.
 
-    Not counted is what was given, and what depends on nothing, such as zeros.
+    Inputs and constants such as zeros are not counted.
     """
     traced = jax.make_jaxpr(lambda *args: jax.vjp(apply, *args)[1])(params, x).jaxpr
     computed: set[int] = set()
@@ -66,14 +66,14 @@ def _kept(apply: Callable, params: Any, x: jax.Array) -> int:
 
 
 class Trainer:
-    """Adam on batches, one compiled call for each, as the PyTorch ones take them."""
+    """Adam on batches, one compiled call per batch, as in the PyTorch trainer."""
 
     def __init__(self, module: Any, task: Task, learning_rate: float):
         """Compile the step."""
         self.parameters = parameters(module)
         graph, params, rest = nnx.split(module, nnx.Param, ...)
         moments = optax.adam(learning_rate).init(params)
-        # A list is handed over faster than the states of Flax are taken apart.
+        # Passing a flat list is faster than flattening the states of Flax at every call.
         self._state, tree = jax.tree.flatten((params, rest, moments))
         self._step, self._judge = _programs(graph, tree, task.classes)
         self._data = jnp.asarray(task.x), jnp.asarray(task.y)
@@ -83,19 +83,19 @@ class Trainer:
         self.loss()
 
     def train(self, batches: np.ndarray) -> None:
-        """One step for each row of ``batches``: numbers of training rows."""
+        """Take one step for each row of ``batches``, which are indices of training rows."""
         for rows in batches:
             self._state = self._step(self._state, self._data, rows, self._rate)
         jax.block_until_ready(self._state)
 
     def loss(self) -> float:
-        """Loss on held-out rows."""
+        """Return the loss on held-out rows."""
         return float(self._judge(self._state, *self._held_out))
 
 
 @functools.cache
 def _programs(graph: Any, tree: Any, classes: int) -> tuple[Callable, Callable]:
-    """A step and the loss on held-out rows; the same ones for all seeds and rates."""
+    """Return compiled step and held-out loss, cached for all seeds and rates."""
 
     def loss(params, rest, x, y):
         model = nnx.merge(graph, params, rest, copy=True)

@@ -1,4 +1,4 @@
-"""Modules of the packages for JAX, all of them ``flax.nnx``. Imported when they are made.
+"""Modules of the packages for JAX, all ``flax.nnx``, imported when they are created.
 
 A spline or a polynomial has ten coefficients, and inputs of layers lie in [-3, 3].
 """
@@ -18,18 +18,18 @@ PAPER = {"lower": RANGE[0], "upper": RANGE[1], "outside": "clamp", "init": "pape
 
 
 class Relu(nnx.Module):
-    """A module, so that it is measured as the others are."""
+    """ReLU as a module, so that it is measured like the others."""
 
     def __call__(self, x):
-        """Without parameters."""
+        """Apply ReLU."""
         return nnx.relu(x)
 
 
 class Bernsteins(nnx.Module):
-    """``Linear`` and activation; a second ``Linear`` if ``hidden`` is given."""
+    """``Linear`` and activation, and a second ``Linear`` if ``hidden`` is given."""
 
     def __init__(self, width: int, hidden: int | None, seed: int):
-        """Make a layer with these numbers of inputs and outputs."""
+        """Create a layer with ``width`` inputs and outputs."""
         rngs = nnx.Rngs(seed)
         inner = hidden or width
         self.first = nnx.Linear(width, inner, rngs=rngs)
@@ -37,7 +37,7 @@ class Bernsteins(nnx.Module):
         self.last = nnx.Linear(inner, width, rngs=rngs) if hidden else None
 
     def __call__(self, x):
-        """No normalisation: the layer alone."""
+        """Apply the layer, without normalisation."""
         x = self.act(self.first(x))
         return x if self.last is None else self.last(x)
 
@@ -46,7 +46,7 @@ class Network(nnx.Module):
     """Two hidden layers: ``Linear``, ``BatchNorm`` without parameters, activation."""
 
     def __init__(self, features, outputs, width: int, act, rngs, *, normalise=True):
-        """``act(width)`` makes an activation."""
+        """Create the network; ``act(width)`` creates an activation."""
 
         def norm():
             if not normalise:
@@ -61,7 +61,7 @@ class Network(nnx.Module):
         self.last = nnx.Linear(width, outputs, rngs=rngs)
 
     def __call__(self, x):
-        """Logits, or values."""
+        """Return logits or values."""
         x = self.acts[0](self.norms[0](self.first(x)))
         x = self.acts[1](self.norms[1](self.second(x)))
         return self.last(x)

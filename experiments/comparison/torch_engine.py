@@ -1,4 +1,4 @@
-"""A PyTorch module as programs to measure: one layer, and a training; on the CPU."""
+"""Measure a PyTorch module on the CPU: one layer, and a training."""
 
 import json
 import tempfile
@@ -12,21 +12,21 @@ from experiments.comparison.comparison_tasks import Task
 
 
 def parameters(module: Any) -> int:
-    """Numbers that are learned."""
+    """Return the number of parameters."""
     return sum(p.numel() for p in module.parameters() if p.requires_grad)
 
 
 def count(make: Callable[[], Any]) -> int:
-    """The same of what ``make`` makes."""
+    """Count the parameters of the module that ``make`` creates."""
     return parameters(make())
 
 
 def layer(module: Any, x: np.ndarray, dy: np.ndarray) -> tuple[Callable, int, int]:
-    """Forward and all gradients as one call, and its memory.
+    """Return forward and all gradients as one call, and measure its memory.
 
     Returns:
-      the call, the bytes of the tensors that autograd keeps besides ``x`` and the
-      parameters, and the most bytes that one call holds, by the profiler's account.
+      The call; the bytes of tensors that autograd keeps besides ``x`` and the parameters;
+      and the peak bytes of a call that the profiler reports.
     """
     import torch
 
@@ -40,7 +40,7 @@ def layer(module: Any, x: np.ndarray, dy: np.ndarray) -> tuple[Callable, int, in
         y.backward(above)
         return y
 
-    step()  # what is made once is not counted
+    step()  # warm up: one-time allocations are not counted
     return step, _kept(module, inputs), _peak(step)
 
 
@@ -55,7 +55,7 @@ def _kept(module: Any, inputs: Any) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        y = module(inputs)  # held, so that no address is given twice
+        y = module(inputs)  # kept alive, so that no address is reused
     given = [inputs, *module.parameters(), *module.buffers()]
     for tensor in given:
         kept.pop(tensor.untyped_storage().data_ptr(), None)
@@ -84,7 +84,7 @@ def _peak(step: Callable) -> int:
 
 
 class Trainer:
-    """Adam on batches, written as its users write it."""
+    """Adam on batches, in idiomatic PyTorch."""
 
     def __init__(self, module: Any, task: Task, learning_rate: float):
         """Hold the rows as tensors."""
@@ -98,7 +98,7 @@ class Trainer:
         self._optimizer = torch.optim.Adam(learned, lr=learning_rate)
 
     def train(self, batches: np.ndarray) -> None:
-        """One step for each row of ``batches``: numbers of training rows."""
+        """Take one step for each row of ``batches``, which are indices of training rows."""
         self._module.train()
         for rows in self._torch.tensor(batches):
             self._optimizer.zero_grad()
@@ -106,7 +106,7 @@ class Trainer:
             self._optimizer.step()
 
     def loss(self) -> float:
-        """Loss on held-out rows."""
+        """Return the loss on held-out rows."""
         self._module.eval()
         with self._torch.no_grad():
             return self._loss(*self._held_out).item()

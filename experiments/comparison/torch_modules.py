@@ -1,4 +1,4 @@
-"""Modules of the packages for PyTorch. Imported when they are made.
+"""Modules of the packages for PyTorch, which are imported when they are created.
 
 The shapes are those of ``jax_modules``: ten coefficients, inputs of layers in [-3, 3].
 """
@@ -36,7 +36,7 @@ def rational(width: int, seed: int):
 
 
 def kat_group(width: int, seed: int):
-    """Its kernels need a GPU; this is the PyTorch of the same repository."""
+    """Create the PyTorch version from FlashKAT's repository; its kernels need a GPU."""
     torch = _seeded(seed)
     KAT_Group_Torch = import_module("rational_kat").KAT_Group_Torch
 
@@ -46,7 +46,7 @@ def kat_group(width: int, seed: int):
             self.group = KAT_Group_Torch(num_groups=width, mode="gelu")
 
         def forward(self, x):
-            return self.group(x[None])[0]  # it wants three axes
+            return self.group(x[None])[0]  # it expects three axes
 
     return Group()
 
@@ -76,7 +76,7 @@ def pykan(width: int, seed: int):
             )
 
         def forward(self, x):
-            return self.layer(x)[0]  # the others are for drawing
+            return self.layer(x)[0]  # the other outputs are for plotting
 
     return Layer()
 
@@ -103,7 +103,7 @@ def kat_network(features: int, outputs: int, width: int, seed: int):
 
 
 def deepbern_network(features: int, outputs: int, width: int, seed: int):
-    """Its own network: every step propagates the interval of the inputs to each layer."""
+    """Create DeepBern-Nets' own network, which propagates input bounds in every step."""
     torch = _seeded(seed)
     FCModel = import_module("models.models").FCModel
 
@@ -115,7 +115,7 @@ def deepbern_network(features: int, outputs: int, width: int, seed: int):
             super().__init__()
             self.network = FCModel(sizes, DEGREE, "bern", bounds)
 
-        def forward(self, x):  # its evaluation alone would use bounds of old weights
+        def forward(self, x):  # evaluation mode would use bounds of old weights
             return self.network.forward_with_bounds(x)
 
     return Bounded()
@@ -130,7 +130,7 @@ def efficient_kan_network(features: int, outputs: int, width: int, seed: int):
 
 
 def pykan_network(features: int, outputs: int, width: int, seed: int):
-    """Without its symbolic part, as its authors advise for speed."""
+    """Create a pykan network without its symbolic part, as its authors advise for speed."""
     _seeded(seed)
     KAN = import_module("kan").KAN
 

@@ -1,1 +1,1 @@
-"""What every experiment shares: options, tables, progress, timing, the environment."""
+"""Shared parts of the experiments: options, tables, progress, timing, environment."""

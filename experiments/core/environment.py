@@ -1,4 +1,4 @@
-"""What numbers and times depend on besides the configuration."""
+"""Record the environment that results depend on besides the configuration."""
 
 import functools
 import os
@@ -17,7 +17,7 @@ _PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
 
 @functools.cache
 def environment() -> dict[str, Any]:
-    """Versions, devices, host and the revision of the code, if that is known."""
+    """Return versions, devices, host, and the revision of the code if known."""
     devices = jax.devices()
     return {
         "jaxbern": jb.__version__,
@@ -37,7 +37,7 @@ def environment() -> dict[str, Any]:
 
 @functools.cache
 def revision() -> str | None:
-    """The git commit of this code, with a ``+`` if files were changed since."""
+    """Return the git commit of this code, with a ``+`` if files were changed since."""
     folder = Path(__file__).parents[2]
     if not (folder / ".git").exists():
         return None  # installed, or inside the repository of another project
@@ -49,7 +49,7 @@ def revision() -> str | None:
 
 @functools.cache
 def processor() -> str:
-    """Its name, as far as the system tells."""
+    """Return the name of the processor, as far as the system tells."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text().splitlines():

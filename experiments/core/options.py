@@ -1,4 +1,4 @@
-"""What command lines share: the parser of an experiment, and types of options."""
+"""Shared parts of command lines: the parser of an experiment, and option types."""
 
 import argparse
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def parser(name: str, description: str) -> argparse.ArgumentParser:
-    """The parser of ``python -m experiments NAME``; keeps the description's line breaks."""
+    """Return the parser of ``python -m experiments NAME``; keeps line breaks of texts."""
     return argparse.ArgumentParser(
         prog=f"python -m experiments {name}",
         description=description,
@@ -16,14 +16,14 @@ def parser(name: str, description: str) -> argparse.ArgumentParser:
 
 
 def add_out(to: argparse.ArgumentParser, folder: str) -> None:
-    """``--out``: the folder that results are written to."""
+    """Add ``--out``, the folder that results are written to."""
     to.add_argument(
         "--out", type=Path, default=Path(folder), help="folder (%(default)s)"
     )
 
 
 def positive(text: str) -> int:
-    """A whole number of at least 1.
+    """Parse a whole number of at least 1.
 
     >>> positive("3")
     3
@@ -36,7 +36,7 @@ def positive(text: str) -> int:
 
 
 def numbers(text: str) -> list[int]:
-    """Whole numbers of at least 1, separated by commas.
+    """Parse whole numbers of at least 1, separated by commas.
 
     >>> numbers("3,9")
     [3, 9]
@@ -50,7 +50,7 @@ def numbers(text: str) -> list[int]:
 
 
 def words_of(known: Sequence[str]) -> Callable[[str], list[str]]:
-    """Words separated by commas, each of them known.
+    """Return a parser of known words separated by commas.
 
     >>> words_of(["relu", "gelu"])("gelu")
     ['gelu']
@@ -68,8 +68,9 @@ def words_of(known: Sequence[str]) -> Callable[[str], list[str]]:
 
 
 def activations(text: str) -> list[str]:
-    """Names of activations: fixed ones, and ``bernstein:N`` for any degree."""
-    from experiments.sweep.grid import FIXED  # with JAX, which help does not wait for
+    """Parse names of activations: fixed ones, and ``bernstein:N`` for any degree."""
+    # Imports JAX, which --help must not wait for.
+    from experiments.sweep.grid import FIXED
 
     for word in text.split(","):
         if word not in FIXED and not re.fullmatch(r"bernstein:\d+", word):
@@ -81,7 +82,7 @@ def activations(text: str) -> list[str]:
 
 
 def size(text: str) -> str:
-    """Layers x neurons.
+    """Parse a network size, layers x neurons.
 
     >>> size("5x32")
     '5x32'
@@ -94,5 +95,5 @@ def size(text: str) -> str:
 
 
 def sizes(text: str) -> list[str]:
-    """Several of them, separated by commas."""
+    """Parse several network sizes, separated by commas."""
     return [size(word) for word in text.split(",")]

@@ -1,4 +1,4 @@
-"""A bar on a terminal; elsewhere nothing, or a line for each step."""
+"""Show progress: a bar on a terminal; elsewhere nothing, or a line per step."""
 
 import contextlib
 import sys
@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def progress(total: int, *, lines: bool = False) -> Iterator[Callable[[str], None]]:
-    """A function to call after each of ``total`` steps, with the name of what is done.
+    """Yield a function to call after each of ``total`` steps with the name of the step.
 
-    With ``lines`` every step prints a line where there is no terminal.
+    With ``lines`` every step prints a line if stderr is not a terminal.
     """
-    from jaxbern.io import bar_wanted, new_bar  # imports JAX, which help needs not
+    # Imports JAX, which --help must not wait for.
+    from jaxbern.io import bar_wanted, new_bar
 
     if not bar_wanted():
         done = 0

@@ -1,8 +1,7 @@
-"""Tables to read and to compute with, made from rows of the analysis.
+"""Tables of results as Markdown, LaTeX and CSV.
 
-A view says which *fields* a row has (plain values, the columns of CSV files) and which
-*columns* people see. Both are applied to our row and to the paper's, which stand beside
-each other.
+A table has *fields* (plain values, the columns of CSV files) and *columns* (the text shown
+to readers). Both are applied to our row and to the paper's, which are shown together.
 """
 
 import csv
@@ -19,14 +18,14 @@ Fields = Mapping[str, Callable[[Any], Value]]
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """What stands in a row and a column.
+    """One cell of a table.
 
     Attributes:
-      text: ours; empty if it is not known.
-      sort: what to sort by; None comes last.
-      paper: what the paper has there; empty if nothing.
-      curves: names of cells whose losses explain it.
-      strong: whether to draw the eye to it.
+      text: our value; empty if unknown.
+      sort: key to sort by; None comes last.
+      paper: the paper's value; empty if it has none.
+      curves: names of trained cells whose loss curves belong to it.
+      strong: whether to emphasise it.
       tone: "holds", "fails" or "open", for the colour of a verdict.
     """
 
@@ -40,7 +39,7 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """A row; ``trained`` tells whether anything in it is ours."""
+    """A row; ``trained`` says whether it has any value of ours."""
 
     entries: tuple[Entry, ...]
     trained: bool
@@ -48,15 +47,15 @@ class Line:
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """What people see of a row.
+    """A column shown to readers.
 
     Attributes:
       title: its heading.
-      field: what it is sorted by; if a row has none, nothing is shown.
-      show: the text for a row.
-      beside: whether the paper's is shown too.
-      curves: names of cells whose losses explain it.
-      strong: whether to draw the eye to it.
+      field: the field to sort by; rows without it show nothing.
+      show: function from a row to its text.
+      beside: whether the paper's value is shown too.
+      curves: names of trained cells whose loss curves belong to it.
+      strong: whether to emphasise it.
       tone: as in :class:`Entry`.
     """
 
@@ -74,13 +73,13 @@ class Table:
     """A table.
 
     Attributes:
-      name: of its files and its anchor.
+      name: name of its files and its anchor.
       title: shown to readers.
       caption: how to read it.
       columns: headings.
-      lines: rows as people see them.
-      records: the same as plain values.
-      group, metric: what it is about, for choosing among tables.
+      lines: rows as shown to readers.
+      records: the same rows as plain values.
+      group, metric: its subject, for choosing among tables.
     """
 
     name: str
@@ -94,7 +93,7 @@ class Table:
 
     @property
     def has_paper(self) -> bool:
-        """Whether the paper's numbers are in it."""
+        """Whether it has numbers of the paper."""
         return any(entry.paper for line in self.lines for entry in line.entries)
 
 
@@ -108,15 +107,15 @@ def build(
     trained: Callable[[Any], bool] = lambda row: True,
     **about: Any,
 ) -> Table:
-    """A table of rows.
+    """Build a table from rows.
 
     Args:
-      columns: what people see.
-      fields: what programs read.
-      rows: ours.
-      key: what our row and the paper's have in common.
-      paper: its rows.
-      trained: whether anything of a row is ours.
+      columns: columns shown to readers.
+      fields: columns of the CSV file.
+      rows: our rows.
+      key: key by which our rows and the paper's are matched.
+      paper: rows of the paper.
+      trained: whether a row has any value of ours.
       about: the other attributes of the table.
     """
     printed = {key(row): row for row in paper}
@@ -168,16 +167,16 @@ def shape_name(row: Any) -> str:
 
 
 def shape_order(row: Any) -> int:
-    """To sort architectures by."""
+    """Return the key to sort architectures by."""
     return row.depth * 1_000_000 + row.width
 
 
 UNKNOWN = "·"
-Lines = list[tuple[str, ...]]  # of a table, its head first
+Lines = list[tuple[str, ...]]  # rows of a table, the heading first
 
 
 def markdown(table: Table, *, trained_only: bool = False) -> str:
-    """A pipe table under its title; the paper's numbers in brackets."""
+    """Format as a Markdown table with title; the paper's numbers in brackets."""
     lines = [line for line in table.lines if line.trained or not trained_only]
     note = " The paper's numbers are in square brackets." if table.has_paper else ""
     parts = [
@@ -200,7 +199,7 @@ def markdown(table: Table, *, trained_only: bool = False) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""A text from elsewhere in one line of Markdown, none of it markup.
+    r"""Escape foreign text for one line of Markdown.
 
     >>> escaped("a_b <i>\n# c")
     'a\\_b &lt;i&gt; \\# c'
@@ -220,7 +219,7 @@ def _markdown_entry(entry: Entry) -> str:
 
 
 def comma_separated(table: Table) -> str:
-    """The records; nothing stands for what is not known."""
+    """Format the records as CSV; unknown values are empty."""
     return _csv(table.records)
 
 
@@ -234,7 +233,7 @@ def _csv(records: Iterable[dict[str, Any]]) -> str:
 
 
 def latex(table: Table) -> str:
-    """A ``table*`` for documents with booktabs and xcolor; the paper's numbers in gray."""
+    """Format as a LaTeX ``table*`` (booktabs, xcolor); the paper's numbers in gray."""
     gray = " The paper's numbers are in gray." if table.has_paper else ""
     rows = [
         " & ".join(_latex_entry(entry) for entry in line.entries) + r" \\"
@@ -282,15 +281,15 @@ def _tex(text: str) -> str:
 
 
 def csv_text(records: Iterable[dict[str, Any]]) -> str:
-    """A line for each record, and the names of the columns."""
+    """Format records as CSV with a header line."""
     return _csv({key: _cell(value) for key, value in r.items()} for r in records)
 
 
 def pipe_table(lines: Lines) -> str:
-    """A Markdown table of these lines."""
+    """Format lines as a Markdown table."""
     return "\n".join(map(_pipes, [lines[0], ["---"] * len(lines[0]), *lines[1:]]))
 
 
 def _cell(value: Any) -> Any:
-    """Six digits: what single precision can tell apart, and no more."""
+    """Format a number with six digits, the resolution of single precision."""
     return f"{value:.6g}" if isinstance(value, float) else value

@@ -1,6 +1,6 @@
-"""Times that can be compared: programs take turns, and the best time of each counts.
+"""Measure times that can be compared: programs take turns, the best time of each counts.
 
-Whatever else the machine does then falls on all of them.
+Other load on the machine then affects all of them equally.
 """
 
 import time
@@ -11,7 +11,7 @@ Name = TypeVar("Name", bound=Hashable)
 
 
 def timed(call: Callable[[], Any]) -> Callable[[], float]:
-    """A function that makes the call once and returns its seconds."""
+    """Return a function that makes the call once and returns the seconds it took."""
 
     def run() -> float:
         began = time.perf_counter()
@@ -24,11 +24,11 @@ def timed(call: Callable[[], Any]) -> Callable[[], float]:
 def best_in_turns(
     runs: Mapping[Name, Callable[[], Any]], rounds: int
 ) -> dict[Name, Any]:
-    """The least of what each function returned in all rounds.
+    """Call each function once per round and return the smallest result of each.
 
     Args:
-      runs: functions that measure once; what they return can be compared, such as seconds.
-      rounds: how often each function is called.
+      runs: functions that measure once and return something comparable, such as seconds.
+      rounds: number of calls of each function.
     """
     found: dict[Name, Any] = {}
     for _ in range(rounds):

@@ -1,1 +1,1 @@
-"""What data there are, how fast they are read, and what happens to bad ones."""
+"""List, download, convert and plot data sets."""

@@ -1,4 +1,4 @@
-"""``python -m experiments data``: what data there are, fetched, converted, drawn."""
+"""``python -m experiments data``: list, download, convert and plot data sets."""
 
 import argparse
 import sys
@@ -9,24 +9,26 @@ from experiments.data import data_info, data_plot
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options."""
+    """Return the parser of the options."""
     top = options.parser("data", __doc__ or "")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    info = commands.add_parser("info", help="a table of what is there")
+    info = commands.add_parser("info", help="list files and converted copies")
     info.add_argument(
-        "--check", action="store_true", help="read every converted copy and compare"
+        "--check", action="store_true", help="compare every copy with its fingerprint"
     )
     fetch = commands.add_parser("fetch", help="download from UCI, and convert")
     fetch.add_argument("names", nargs="+", choices=["higgs", "susy"], metavar="NAME")
-    convert = commands.add_parser("convert", help="convert files, or what info lists")
+    convert = commands.add_parser(
+        "convert", help="convert these files, or all that info lists"
+    )
     convert.add_argument("sources", nargs="+", metavar="FILE|NAME")
-    plot = commands.add_parser("plot", help="draw the distribution of every feature")
+    plot = commands.add_parser("plot", help="plot the distribution of every feature")
     data_plot.add_options(plot)
     return top
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; problems with the data are told without a traceback."""
+    """Run one command; report problems with the data without a traceback."""
     argv = sys.argv[1:] if argv is None else argv
     args = parser().parse_args(argv)
     try:

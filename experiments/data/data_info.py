@@ -1,4 +1,4 @@
-"""A table of what data are there: files, downloads and converted copies."""
+"""Print a table of the data on this machine: files, downloads, converted copies."""
 
 import numpy as np
 

@@ -1,8 +1,8 @@
-"""``python -m experiments data plot``: how every feature is distributed.
+"""``python -m experiments data plot``: plot the distribution of every feature.
 
-Signal against background, published events beside those of the toy collider, a panel for
-each column; one figure for HIGGS and one for SUSY. Published events are taken from a path
-that is given, or where ``jb.data`` finds them; without them the toy is drawn alone.
+Each column has a panel with signal and background, of published events and of the toy
+collider; one figure for HIGGS and one for SUSY. Published events are taken from a given
+path, or where ``jb.data`` finds them; without them only the toy is drawn.
 """
 
 import argparse
@@ -14,13 +14,13 @@ import jaxbern as jb
 from experiments.core import options
 from jaxbern.data import Dataset
 
-# Okabe and Ito's palette: told apart with any colour vision. Label: name, colour.
+# Okabe and Ito's palette, distinguishable with any colour vision. Label: name, colour.
 CLASSES = {1: ("signal", "#0072B2"), 0: ("background", "#D55E00")}
 BINS = 40
-TAILS = 0.5  # percent that may be beyond the ends of an axis, on either side
-STEEP = 0.35  # a share of events in one bin that asks for a logarithmic axis
+TAILS = 0.5  # percent of events beyond each end of an axis
+STEEP = 0.35  # fraction of events in one bin above which the axis is logarithmic
 COLUMNS = 4
-# Columns of the data in the order of their panels: what belongs to a particle in a row.
+# Columns of the data in the order of their panels: one row per particle.
 PANELS = {
     "higgs": [*range(4), *range(5, 21), 4, *range(21, 28)],
     "susy": [0, 1, 2, 6, 3, 4, 5, 7, *range(8, 18)],
@@ -28,18 +28,21 @@ PANELS = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Which events are drawn, and where to."""
+    """Add the options: which events to plot, and where to write."""
     parser.add_argument("--higgs", metavar="FILE", help="published HIGGS events")
     parser.add_argument("--susy", metavar="FILE", help="published SUSY events")
     parser.add_argument(
-        "--rows", type=int, default=200_000, help="events of each at most (%(default)s)"
+        "--rows",
+        type=int,
+        default=200_000,
+        help="maximum number of events (%(default)s)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the toy")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the toy collider")
     options.add_out(parser, "results/data")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Draw both data sets; say what was written."""
+    """Plot both data sets; print which files were written."""
     args.out.mkdir(parents=True, exist_ok=True)
     for name in PANELS:
         published = find(name, getattr(args, name), args.rows)
@@ -54,7 +57,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def find(name: str, path: str | None, rows: int) -> Dataset | None:
-    """Published events, or none if they are nowhere and no path was given."""
+    """Return published events; None if they are not found and no path was given."""
     load = {"higgs": jb.data.higgs, "susy": jb.data.susy}[name]
     if path is not None:
         return load(path, rows=rows)
@@ -65,11 +68,11 @@ def find(name: str, path: str | None, rows: int) -> Dataset | None:
 
 
 def edges(name: str, values: np.ndarray) -> np.ndarray:
-    """Ends of the bins for a column: one for each b-tag, otherwise of equal width."""
+    """Return the bin edges of a column: one bin per b-tag, otherwise of equal width."""
     if name.endswith("b-tag"):
         step = values.max() / 2
         return step * np.array([-0.5, 0.5, 1.5, 2.5])
-    if name.endswith(("eta", "phi")):  # they end somewhere
+    if name.endswith(("eta", "phi")):  # bounded ranges
         return np.linspace(values.min(), values.max(), BINS + 1)
     low, high = np.percentile(values, [TAILS, 100 - TAILS])
     if 0 <= low < 0.15 * high:
@@ -78,13 +81,13 @@ def edges(name: str, values: np.ndarray) -> np.ndarray:
 
 
 def shares(data: Dataset, column: int, label: int, bins: np.ndarray) -> np.ndarray:
-    """The share of a class in each bin."""
+    """Return the fraction of a class in each bin."""
     values = data.x[:, column][data.y == label]
     return np.histogram(values, bins)[0] / len(values)
 
 
 def report(name: str, published: Dataset, simulated: Dataset, most: int = 5) -> None:
-    """Print where the toy differs most: the share of events in another bin."""
+    """Print the columns where the toy differs most, by the fraction in other bins."""
     moved = {}
     for j, column in enumerate(published.columns):
         bins = edges(column, published.x[:, j])
@@ -121,7 +124,7 @@ def draw(name: str, published: Dataset | None, simulated: Dataset, path: Path) -
 
 
 def panel(axis, j: int, published: Dataset | None, simulated: Dataset) -> None:
-    """The distributions of one column."""
+    """Draw the distributions of one column."""
     column = simulated.columns[j]
     bins = edges(column, (published or simulated).x[:, j])
     most = 0.0

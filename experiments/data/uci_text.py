@@ -1,4 +1,4 @@
-"""Files in UCI's format for the benchmark and for the bad files."""
+"""Write files in UCI's format, for the benchmark and for tests of damaged files."""
 
 import functools
 import struct
@@ -10,7 +10,7 @@ import jaxbern as jb
 
 @functools.lru_cache(8)
 def lines(rows: int, seed: int = 0) -> bytes:
-    """Simulated HIGGS events, written with 18 digits as UCI writes them."""
+    """Return lines of simulated HIGGS events, with 18 digits as UCI writes them."""
     data = jb.data.load("collider:higgs", rows=rows, seed=seed)
     numbers = zip(data.y.tolist(), data.x.tolist(), strict=True)
     form = ",".join(["%.18e"] * (1 + len(data.columns))) + "\n"
@@ -20,7 +20,7 @@ def lines(rows: int, seed: int = 0) -> bytes:
 def write_repeated(path: Path, text: bytes, times: int) -> None:
     """Repeat the text in one gzip stream, compressing it only once.
 
-    A full flush ends a piece of a stream so that what follows does not look back at it.
+    A full flush resets the compressor, so that the compressed piece can be repeated.
     """
     packer = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
     piece = packer.compress(text) + packer.flush(zlib.Z_FULL_FLUSH)

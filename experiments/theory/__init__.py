@@ -1,1 +1,1 @@
-"""What the paper proves, checked: degree, rate, stability, and its table of bounds."""
+"""Check what the paper proves: degree, rate, stability, and its table of bounds."""

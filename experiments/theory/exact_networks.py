@@ -25,7 +25,7 @@ class Layer:
     upper: Fraction
 
     def __call__(self, x: Vector) -> list[Fraction]:
-        """The outputs of all neurons; inputs are clamped as the library does it."""
+        """Return the outputs of all neurons; inputs are clamped as in the library."""
         z = [
             sum((w * v for w, v in zip(row, x, strict=True)), bias)
             for row, bias in zip(self.weights, self.biases, strict=True)
@@ -38,12 +38,12 @@ class Layer:
 
 @dataclass(frozen=True)
 class Network:
-    """Hidden layers and the sum of the last one's outputs."""
+    """Hidden layers, and the sum of the last one's outputs."""
 
     layers: Sequence[Layer]
 
     def __call__(self, x: Vector) -> Fraction:
-        """The value at one point."""
+        """Evaluate at one point."""
         for layer in self.layers:
             x = layer(x)
         return sum(x, Fraction(0))
@@ -52,7 +52,7 @@ class Network:
 def bernstein(
     x: Fraction, coeffs: Vector, lower: Fraction, upper: Fraction
 ) -> Fraction:
-    """``sum_k c_k b_{n,k}(x)`` by de Casteljau, ``x`` clamped to the interval."""
+    """Evaluate ``sum_k c_k b_{n,k}(x)`` by de Casteljau, ``x`` clamped to the interval."""
     t = (min(max(x, lower), upper) - lower) / (upper - lower)
     row = list(coeffs)
     while len(row) > 1:
@@ -63,7 +63,7 @@ def bernstein(
 def random_network(
     rng: random.Random, features: int, depth: int, width: int, degree: int
 ) -> Network:
-    """A network whose neurons cannot leave their interval for inputs in ``[-1, 1]``.
+    """Draw a network whose neurons stay in their interval for inputs in ``[-1, 1]``.
 
     Coefficients are in ``[-1, 1]``, and so are the outputs, as a Bernstein polynomial stays
     between its smallest and largest coefficient. The weights and the bias of a neuron
@@ -89,10 +89,10 @@ def random_network(
 
 
 def chebyshev_network(depth: int, degree: int) -> Network:
-    """One neuron per layer that computes the Chebyshev polynomial ``T_n`` on ``[-1, 1]``.
+    """Return a network with one neuron per layer, each the Chebyshev polynomial ``T_n``.
 
-    ``T_n(T_m(x)) = T_{nm}(x)``, so the network is ``T_{n^L}``: the highest degree there can
-    be, with ``depth * (degree + 1)`` coefficients.
+    ``T_n(T_m(x)) = T_{nm}(x)``, so the network is ``T_{n^L}`` on ``[-1, 1]``: the highest
+    possible degree, with ``depth * (degree + 1)`` coefficients.
     """
     one = Fraction(1)
     coeffs = chebyshev_coefficients(degree)
@@ -101,7 +101,7 @@ def chebyshev_network(depth: int, degree: int) -> Network:
 
 
 def chebyshev_coefficients(degree: int) -> list[Fraction]:
-    """Coefficients of ``T_n`` in Bernstein form: ``(-1)^(n-k) C(2n, 2k) / C(n, k)``."""
+    """Return Bernstein coefficients of ``T_n``: ``(-1)^(n-k) C(2n, 2k) / C(n, k)``."""
     return [
         Fraction(
             (-1) ** (degree - k) * math.comb(2 * degree, 2 * k), math.comb(degree, k)
@@ -111,7 +111,7 @@ def chebyshev_coefficients(degree: int) -> list[Fraction]:
 
 
 def differences(values: Sequence[Fraction]) -> list[Fraction]:
-    """The forward differences at the first point, of orders 0, 1, 2, ..."""
+    """Return the forward differences at the first point, of orders 0, 1, 2, ..."""
     found, row = [], list(values)
     while row:
         found.append(row[0])
@@ -122,7 +122,7 @@ def differences(values: Sequence[Fraction]) -> list[Fraction]:
 def degree_on_line(
     network: Network, start: Vector, end: Vector, most: int
 ) -> tuple[int | None, bool]:
-    """The degree of the network along a line, from values at equal distances.
+    """Determine the degree of the network along a line, from equally spaced values.
 
     The total degree of a polynomial is its degree along almost every line. Differences of
     the order ``most + 1`` vanish for a polynomial of degree at most ``most``, and the last
@@ -143,7 +143,7 @@ def degree_on_line(
 
 
 def _number(rng: random.Random) -> Fraction:
-    """One of the eighths in ``[-1, 1]`` but zero."""
+    """Draw a nonzero multiple of 1/8 in ``[-1, 1]``."""
     return Fraction(rng.choice([k for k in range(-8, 9) if k]), 8)
 
 

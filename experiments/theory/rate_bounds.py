@@ -1,4 +1,4 @@
-"""(d) The paper's table of rates, and the modulus of continuity they are about."""
+"""(d) The paper's table of rates, and the modulus of continuity in them."""
 
 import math
 from collections.abc import Callable
@@ -20,12 +20,12 @@ class Rate:
 
     @property
     def delta(self) -> float:
-        """The argument of the modulus; zero where it is too small for a float."""
+        """Argument of the modulus; zero where it is too small for a float."""
         return 10.0**self.log10_delta if self.log10_delta > -300 else 0.0
 
 
 def rates(width: int, depth: int, degree: int, dimension: int) -> list[Rate]:
-    """The rows of the paper's table for given ``W``, ``L``, ``n`` and ``d``."""
+    """Return the rows of the paper's table for given ``W``, ``L``, ``n`` and ``d``."""
     for name, value, least in (
         ("width", width, 2),
         ("depth", depth, 1),
@@ -52,10 +52,10 @@ def modulus(
     upper: float = 1.0,
     points: int = 4001,
 ) -> float:
-    """``omega_f(delta) = max |f(x) - f(y)|`` over ``|x - y| <= delta``, on a grid.
+    """Compute ``omega_f(delta) = max |f(x) - f(y)|`` over ``|x - y| <= delta``, on a grid.
 
-    Between grid points a distance is rounded up to the next one: never too small a
-    bound, and finer grids come closer.
+    Distances between grid points are rounded up, so the bound is never too small; finer
+    grids come closer.
     """
     x = np.linspace(lower, upper, points)
     y = f(x)

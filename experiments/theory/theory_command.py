@@ -1,4 +1,4 @@
-"""``python -m experiments theory``: the paper's statements, checked."""
+"""``python -m experiments theory``: check the paper's statements."""
 
 import argparse
 from pathlib import Path
@@ -10,8 +10,8 @@ from experiments.core.progress import progress
 
 _DESCRIPTION = """\
 (a) the degree of a deep Bernstein network, in exact arithmetic; (b) errors of small fitted
-networks against depth and degree, beside the bounds; (c) slopes of trained activations
-beside theirs; (d) the paper's table of rates for given W, L, n and d. Writes tables (CSV,
+networks against depth and degree, with the bounds; (c) slopes of trained activations with
+their bounds; (d) the paper's table of rates for given W, L, n and d. Writes tables (CSV,
 Markdown) and figures (PNG, SVG).
 """
 # Depth and degree; the highest degree is 243.
@@ -23,7 +23,7 @@ _FEW = [(1, 2), (2, 2), (3, 2), (2, 3)]
 
 
 def main(argv: list[str]) -> int:
-    """Run the checks; 1 if the lemma or the proposition fails anywhere."""
+    """Run the checks; return 1 if the lemma or the proposition fails anywhere."""
     options = _parser().parse_args(argv)
     if options.table:
         from experiments.theory import rate_bounds, theory_report
@@ -42,8 +42,8 @@ def main(argv: list[str]) -> int:
 def run(
     out: Path, *, quick: bool, shape: tuple[int, int, int, int] = (16, 5, 9, 28)
 ) -> tuple[Any, list[Path]]:
-    """Check everything, write everything; what was found, and the files."""
-    # Imported here: help must not wait for JAX.
+    """Check and write everything; return the findings and the files."""
+    # Imported here, so that --help does not wait for JAX.
     from experiments.capacity.capacity_figures import save
     from experiments.theory import (
         rate_bounds,
@@ -55,7 +55,8 @@ def run(
     )
 
     out.mkdir(parents=True, exist_ok=True)
-    table = rate_bounds.rates(*shape)  # first: it refuses wrong numbers before any work
+    # First, because it checks the options before any work.
+    table = rate_bounds.rates(*shape)
     effort = theory_rate.QUICK if quick else theory_rate.Effort()
     fits = len(effort.depths) * (1 + len(effort.degrees))
     with progress(fits + 3) as done:

@@ -1,4 +1,4 @@
-"""(a) The lemma: a network of depth L and degree n is a polynomial of degree n^L."""
+"""(a) Check the lemma: a network of depth L, degree n is a polynomial of degree n^L."""
 
 import random
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Whether the lemma does, and the degree is reached."""
+        """Whether the lemma holds, and the degree is reached."""
         return self.vanishes and self.measured == self.bound
 
 
 def check(pairs: list[tuple[int, int]], seed: int = 0) -> list[Row]:
-    """Random networks and Chebyshev's for every ``(depth, degree)``, and one outside."""
+    """Check random and Chebyshev networks for every ``(depth, degree)``, and one clamped."""
     rng = random.Random(seed)
     rows = []
     for depth, degree in pairs:
@@ -48,7 +48,7 @@ def check(pairs: list[tuple[int, int]], seed: int = 0) -> list[Row]:
 
 
 def outside(depth: int, degree: int, seed: int = 0) -> Row:
-    """A first interval too short: inputs leave it, and the lemma's assumption fails."""
+    """Check a network whose inputs leave a short first interval, against the assumption."""
     rng = random.Random(seed)
     first, *rest = random_network(rng, 1, depth, WIDTH, degree).layers
     short = Fraction(1, 8)

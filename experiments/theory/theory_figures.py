@@ -1,4 +1,4 @@
-"""Errors beside bounds, and slopes beside bounds."""
+"""Draw errors and slopes with their bounds."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from experiments.theory.theory_fitting import TARGETS
 from experiments.theory.theory_rate import Row
 from experiments.theory.theory_stability import Row as Neuron
 
-# Okabe and Ito's palette: told apart with any colour vision, and in grey by marker.
+# Okabe and Ito's palette, distinguishable with any colour vision, and by marker in grey.
 COLOURS = ("#E69F00", "#009E73", "#0072B2", "#CC79A7")
 MARKERS = ("o", "s", "D", "v")
 RELU = "#D55E00"
 
 
 def draw_rate(rows: list[Row]) -> Any:
-    """Error against depth; measured as lines, bounds dashed, best polynomials dotted."""
+    """Draw error against depth: measured lines, dashed bounds, dotted best polynomials."""
     figure = Figure(figsize=(11, 4.9), layout="constrained")
     axes = figure.subplots(1, len(TARGETS))
     for axis, target in zip(axes, TARGETS, strict=True):
@@ -58,7 +58,7 @@ def _rates(axis: Any, rows: list[Row]) -> None:
 
 
 def draw_stability(neurons: list[Neuron]) -> Any:
-    """The steepest slope of every neuron against its bounds; below the line they hold."""
+    """Draw the steepest slope of every neuron against its bounds, which hold below the line."""
     figure = Figure(figsize=(5.6, 4.6), layout="constrained")
     axis = figure.subplots()
     measured = np.array([row.measured for row in neurons])

@@ -1,11 +1,11 @@
-"""Small deep networks on [-1, 1], fitted in the maximum norm in double precision.
+"""Fit small deep networks on [-1, 1] in the maximum norm, in double precision.
 
-Levenberg and Marquardt's method on a few dozen parameters gets far nearer to the best
-network than gradient descent. The norm goes from the mean square to a high power during
-the fit, which comes near the maximum. Seeds and targets are axes of ``vmap``.
+The Levenberg-Marquardt method on a few dozen parameters comes much closer to the best
+network than gradient descent. During the fit the norm goes from the mean square to a high
+power, which approximates the maximum. Seeds and targets are axes of ``vmap``.
 
-A deeper network can do what a shallower one does, but rarely finds it by itself: some more
-start from the best networks of one layer less, with the identity as a new layer.
+A deeper network can represent a shallower one, but rarely finds it: some fits therefore
+start from the best networks with one layer less, with the identity as a new layer.
 """
 
 import functools
@@ -24,7 +24,7 @@ import jaxbern as jb
 
 @dataclass(frozen=True)
 class Target:
-    """A function and what it is."""
+    """A function to fit, with name and formula."""
 
     name: str
     formula: str
@@ -40,25 +40,25 @@ TARGETS = (
 
 
 def grid(points: int) -> np.ndarray:
-    """About ``points`` points, a third of them crowded around 0, where the root bends."""
-    third = points // 3 | 1  # odd: 0 is one of them
+    """Return about ``points`` points, a third of them near 0, where the root is steep."""
+    third = points // 3 | 1  # odd, so that 0 is one of them
     crowded = np.linspace(-1, 1, third) ** 3
     return np.unique(np.concatenate([np.linspace(-1, 1, points - third), crowded]))
 
 
 LOWER, UPPER = -3.0, 3.0
-POWER = 16.0  # of the norm in the end
-POINTS, JUDGED = 180, 3001  # points fitted, points on which the error is taken
-SCALE = 1.7  # of the weights: most inputs start inside of the interval
-INSIDE = 0.8  # share of the interval that a new layer uses at first
+POWER = 16.0  # power of the norm at the end
+POINTS, JUDGED = 180, 3001  # fitted points, points of the error
+SCALE = 1.7  # of the weights: most inputs start inside the interval
+INSIDE = 0.8  # fraction of the interval that a new layer uses at first
 NOISE = 0.5  # of the coefficients around those of the identity
 
 
 class Fitted(NamedTuple):
-    """All seeds on all targets: arrays ``[targets, seeds, ...]``."""
+    """The fits of all seeds and targets: arrays ``[targets, seeds, ...]``."""
 
     error: Any  # max |network - f| on points that were not fitted
-    outside: Any  # share of inputs outside the interval, over all neurons
+    outside: Any  # fraction of inputs outside the interval, over all neurons
     parameters: Any
 
 
@@ -73,7 +73,7 @@ def fit(
 ) -> Fitted:
     """Fit networks to all targets; ReLU if ``degree`` is None.
 
-    ``shallower`` are the fitted networks of one layer less, if some are to be deepened.
+    ``shallower`` are fitted networks with one layer less, from which some fits start.
     """
     with jax.enable_x64(True):
         x, other = grid(POINTS), grid(JUDGED)
@@ -88,13 +88,13 @@ def fit(
 
 
 def parameter_count(depth: int, width: int, degree: int | None) -> int:
-    """Weights, biases and coefficients of a network with one input and one output."""
+    """Count weights, biases and coefficients of a network with one input and output."""
     count = 2 * width + (depth - 1) * (width + 1) * width + width + 1
     return count + (0 if degree is None else depth * width * (degree + 1))
 
 
 def start(key: jax.Array, depth: int, width: int, degree: int | None) -> list[Any]:
-    """Random weights; coefficients of the identity and a smooth random polynomial.
+    """Draw random weights; coefficients are the identity plus a smooth polynomial.
 
     Activations near the identity keep a deep network from being constant at first.
     """
@@ -115,14 +115,14 @@ def start(key: jax.Array, depth: int, width: int, degree: int | None) -> list[An
 
 
 def deepen(layers: list[Any], x: jax.Array) -> list[Any]:
-    """One more hidden layer before the last, which changes nothing at ``x``."""
+    """Insert a hidden layer before the last that does not change the values at ``x``."""
     *hidden, last = layers
     h = _hidden(hidden, x)[0]
     width = h.shape[1]
     if "coeffs" not in layers[0]:
         new = {"weights": jnp.eye(width + 1, width)}  # h is not negative
         return [*hidden, new, last]
-    # Brought well inside of the interval, and back by the polynomial, a straight line.
+    # Scaled well into the interval, and back by the polynomial, a straight line.
     low, high = jnp.min(h, axis=0), jnp.max(h, axis=0)
     middle = (low + high) / 2
     scale = INSIDE * (UPPER - LOWER) / jnp.maximum(high - low, 1e-6)
@@ -133,7 +133,7 @@ def deepen(layers: list[Any], x: jax.Array) -> list[Any]:
 
 
 def forward(layers: list[Any], x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The network at ``x [N]``, and the share of inputs outside of the interval."""
+    """Evaluate the network at ``x [N]``; also return the fraction of inputs outside."""
     h, shares = _hidden(layers[:-1], x)
     share = jnp.mean(jnp.stack(shares)) if shares else jnp.zeros(())
     return _linear(h, layers[-1]["weights"])[:, 0], share
@@ -152,7 +152,7 @@ def _hidden(layers: list[Any], x: jax.Array) -> tuple[jax.Array, list[jax.Array]
 
 
 def _starts(depth, width, degree, seeds, shallower: Fitted | None, x) -> list[Any]:
-    """``[targets, starts, ...]``: random ones, then half as many deepened ones."""
+    """Return initial networks ``[targets, starts, ...]``: random ones, then deepened ones."""
     draw = jax.vmap(lambda key: start(key, depth, width, degree))
     drawn = draw(jax.random.split(jax.random.key(0), seeds))
 
@@ -191,24 +191,24 @@ def _fit_one(iterations, layers, x, y, other, other_y) -> Fitted:
 
 
 def _levenberg_marquardt(residual, state, power):
-    """One damped Gauss-Newton step for the given norm; kept if it helps."""
+    """Take a damped Gauss-Newton step for the given norm; keep it if it helps."""
     parameters, damping = state
     r, slope = residual(parameters), jax.jacfwd(residual)(parameters)
     most = jnp.max(jnp.abs(r)) + 1e-300
     weight = (jnp.abs(r) / most + 1e-3) ** (power - 2)
     normal = slope.T @ (weight[:, None] * slope)
     diagonal = jnp.diag(normal)
-    # A neuron without influence has a zero there: a share of the largest keeps it still.
+    # A neuron without influence has a zero on the diagonal: add a part of the largest entry.
     ridge = damping * (diagonal + 1e-9 * jnp.max(diagonal) + 1e-12)
     moved = parameters - jnp.linalg.solve(
         normal + jnp.diag(ridge), slope.T @ (weight * r)
     )
-    better = _norm(residual(moved), power) < _norm(r, power)  # False if it is NaN
+    better = _norm(residual(moved), power) < _norm(r, power)  # False for NaN
     damping = jnp.clip(jnp.where(better, damping / 3, damping * 2.5), 1e-12, 1e8)
     return jnp.where(better, moved, parameters), damping
 
 
 def _norm(r: jax.Array, power: jax.Array) -> jax.Array:
-    """The mean of ``|r|^power``, to the power of one over it; nothing overflows."""
+    """Compute the mean of ``|r|^power`` to the power ``1 / power`` without overflow."""
     most = jnp.max(jnp.abs(r)) + 1e-300
     return most * jnp.mean((jnp.abs(r) / most) ** power) ** (1 / power)

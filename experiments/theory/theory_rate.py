@@ -1,4 +1,4 @@
-"""(b) The rate: errors of fitted networks beside the bounds."""
+"""(b) Check the rate: errors of fitted networks and the bounds."""
 
 import dataclasses
 from collections.abc import Callable
@@ -14,13 +14,13 @@ from experiments.theory import theory_fitting
 from experiments.theory.rate_bounds import modulus
 from experiments.theory.theory_fitting import TARGETS
 
-SMALLEST = 1e-6  # errors below are beyond the solver's tolerance
+SMALLEST = 1e-6  # smaller errors are below the solver's tolerance
 
 
 def best_error(f: Callable[[np.ndarray], np.ndarray], degree: int) -> float:
-    """``min_p max_x |p(x) - f(x)|`` on [-1, 1] over polynomials of the degree.
+    """Compute ``min_p max_x |p(x) - f(x)|`` on [-1, 1] over polynomials of the degree.
 
-    On Chebyshev points and some around 0; ``SMALLEST`` if it is less than that.
+    Uses Chebyshev points and some around 0; returns ``SMALLEST`` if the error is smaller.
     """
     nodes = np.cos(np.pi * np.arange(8 * degree + 401) / (8 * degree + 400))
     x = np.unique(np.concatenate([nodes, np.linspace(-1, 1, 301) ** 3]))
@@ -38,7 +38,7 @@ def best_error(f: Callable[[np.ndarray], np.ndarray], degree: int) -> float:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is fitted."""
+    """The amount of fitting."""
 
     width: int = 4
     depths: tuple[int, ...] = (1, 2, 3)
@@ -54,9 +54,9 @@ QUICK = Effort(width=2, depths=(1, 2), degrees=(2,), seeds=2, iterations=20)
 class Row:
     """One network on one target.
 
-    ``bound`` is the modulus of continuity at ``n^-L`` or ``(W L)^-2``, its constant taken as
-    one. ``polynomial`` is the error of the best of all polynomials of degree ``n^L``, which
-    the theorem assumes to be reached.
+    ``bound`` is the modulus of continuity at ``n^-L`` or ``(W L)^-2``, with constant one.
+    ``polynomial`` is the error of the best polynomial of degree ``n^L``, which the theorem
+    assumes to be reached.
     """
 
     target: str
@@ -66,7 +66,7 @@ class Row:
     parameters: int
     best: float
     median: float
-    outside: float  # of the best network
+    outside: float  # fraction of inputs outside, in the best network
     bound: float
     polynomial: float | None
 
@@ -82,8 +82,8 @@ class Trained:
 def measure(effort: Effort, done: Callable[[str], None] = lambda what: None):
     """Fit every network to both targets.
 
-    One program at a time: batched linear systems wait inside XLA's own threads for each
-    other, and two programs of them can wait forever.
+    One program runs at a time: two programs with batched linear systems can deadlock in
+    XLA's thread pool.
     """
     kinds = [
         (depth, degree) for depth in effort.depths for degree in (None, *effort.degrees)
@@ -132,12 +132,12 @@ def _trained(effort: Effort, kind, fitted: theory_fitting.Fitted, k: int) -> Tra
 
 
 def network_name(degree: int | None) -> str:
-    """Name of a network in tables and texts."""
+    """Return the name of a network for tables and texts."""
     return "ReLU" if degree is None else f"DBN n={degree}"
 
 
 def limited(row: Row) -> str:
-    """What keeps a DBN from less error than it has, judged by its numbers."""
+    """Say what limits the error of a DBN, judged by its numbers."""
     if row.polynomial is None:
         return ""
     if row.best > 1.05 * row.polynomial:

@@ -1,4 +1,4 @@
-"""The four checks as CSV files and one Markdown page."""
+"""Write the four checks as CSV files and one Markdown page."""
 
 import dataclasses
 from pathlib import Path
@@ -11,7 +11,7 @@ from experiments.theory.theory_rate import SMALLEST, Row, network_name
 
 @dataclasses.dataclass(frozen=True)
 class Findings:
-    """All that was computed."""
+    """The results of all checks."""
 
     effort: theory_rate.Effort
     degrees: list[theory_degree.Row]
@@ -23,12 +23,12 @@ class Findings:
 
     @property
     def holds(self) -> bool:
-        """Whether the lemma and the proposition do, everywhere they were checked."""
+        """Whether lemma and proposition hold everywhere they were checked."""
         return all(row.holds for row in (*self.degrees, *self.neurons))
 
 
 def write(found: Findings, out: Path) -> list[Path]:
-    """``degree.csv``, ``rate.csv``, ``stability.csv``, ``bounds.csv``, ``theory.md``."""
+    """Write ``degree.csv``, ``rate.csv``, ``stability.csv``, ``bounds.csv``, ``theory.md``."""
     texts = {
         "degree.csv": csv_text(
             map(dataclasses.asdict, [*found.degrees, found.outside])
@@ -44,7 +44,7 @@ def write(found: Findings, out: Path) -> list[Path]:
 
 
 def markdown(found: Findings) -> str:
-    """The page."""
+    """Format the page."""
     parts = [
         "# The theory, checked",
         "## (a) A network of depth L and degree n is a polynomial of degree n^L",
@@ -75,7 +75,7 @@ def markdown(found: Findings) -> str:
 
 
 def degree_table(rows: list[theory_degree.Row]) -> str:
-    """(a)"""
+    """Return the rows of table (a), the degree of networks."""
     lines: Lines = [
         ("network", "L", "n", "n^L", "degree found", "order n^L + 1 vanishes")
     ]
@@ -94,7 +94,7 @@ def degree_table(rows: list[theory_degree.Row]) -> str:
 
 
 def rate_table(rows: list[theory_rate.Row]) -> str:
-    """(b)"""
+    """Return the rows of table (b), errors and bounds."""
     lines: Lines = [("target", "network", "L", "n^L", "parameters", "best error", "median",
               "bound", "best / bound", "best polynomial", "inputs outside",
               "what limits it")]  # fmt: skip
@@ -120,7 +120,7 @@ def rate_table(rows: list[theory_rate.Row]) -> str:
 
 
 def stability_table(neurons: list[theory_stability.Row]) -> str:
-    """(c): of each network the neuron that comes nearest to its sharp bound."""
+    """Return the rows of table (c): per network, the neuron nearest to its sharp bound."""
     lines: Lines = [("network", "neurons", "steepest slope", "its bound", "paper's bound",
               "nearest to its bound", "nearest to the paper's")]  # fmt: skip
     for name in dict.fromkeys(row.network for row in neurons):
@@ -141,7 +141,7 @@ def stability_table(neurons: list[theory_stability.Row]) -> str:
 
 
 def bounds_table(rates: list[rate_bounds.Rate]) -> str:
-    """(d)"""
+    """Return the rows of table (d), the paper's rates."""
     lines: Lines = [("method", "formula", "omega_f of")]
     for row in rates:
         small = row.log10_delta < -4
@@ -214,7 +214,7 @@ What this shows, and what not:
 
 
 def lessons(rows: list[Row]) -> str:
-    """Markdown."""
+    """Format what the rates show, and what they do not."""
     return _TEXT.format(above=_above(rows), gains=_gains(rows))
 
 
@@ -231,7 +231,7 @@ def _above(rows: list[Row]) -> str:
 
 
 def _gains(rows: list[Row]) -> str:
-    """How far the best error falls from the shallowest network to the deepest."""
+    """State by which factor the best error falls from the shallowest network to the deepest."""
     first, last = min(row.depth for row in rows), max(row.depth for row in rows)
     sentences = []
     for target in dict.fromkeys(row.target for row in rows):

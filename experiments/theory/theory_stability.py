@@ -1,6 +1,6 @@
-"""(c) The proposition: how steep a Bernstein activation can be, and how steep it is.
+"""(c) Check the proposition: bounds on the slope of Bernstein activations.
 
-The paper's bound is ``|sigma'| <= 2 n max|c_k|``. Its proof lives on an interval of length
+The paper's bound is ``|sigma'| <= 2 n max|c_k|``. Its proof assumes an interval of length
 one: in general the slope is ``n / (u - l)`` times a mean of coefficient differences, so
 
     |sigma'| <= n max|c_{k+1} - c_k| / (u - l) <= 2 n max|c_k| / (u - l).
@@ -41,7 +41,7 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """All three bounds, and one for the coefficients; a hair for rounding."""
+        """Whether all bounds hold, with a tolerance for rounding."""
         hair = 1 + 1e-9
         steepest = self.measured
         return (
@@ -53,7 +53,7 @@ class Row:
 
 
 def check(name: str, layers: list[Any]) -> list[Row]:
-    """Every neuron of a fitted DBN, with derivatives from the library."""
+    """Check every neuron of a fitted DBN, with derivatives from the library."""
     return [
         _neuron(name, k, j, coeffs)
         for k, layer in enumerate(layers)
@@ -82,7 +82,7 @@ def _neuron(name: str, layer: int, neuron: int, coeffs: np.ndarray) -> Row:
 
 @jax.jit
 def _slopes(coeffs: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Derivatives in ``x`` and in the coefficients, all over the interval."""
+    """Return derivatives in ``x`` and in the coefficients, over the whole interval."""
 
     def sigma(x, coeffs):
         return jb.bernstein(x, coeffs, lower=LOWER, upper=UPPER)
@@ -94,7 +94,7 @@ def _slopes(coeffs: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def counterexample() -> tuple[Fraction, Fraction]:
-    """An exact slope and the printed bound that it breaks, on [0, 1/4] for n = 1.
+    """Return an exact slope and the printed bound it violates, on [0, 1/4] for n = 1.
 
     ``sigma`` goes from -1 to 1: its slope is 8, while ``2 n max|c_k|`` is 2.
     """

@@ -24,12 +24,12 @@ from jaxbern.data._split import split as split
 
 
 def __getattr__(name: str) -> ModuleType:
-    """``jb.data.collider``, imported on first use."""
+    """Import ``jb.data.collider`` on first use."""
     if name == "collider":
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """All names, imported or not."""
+    """List all names, those imported on first use included."""
     return sorted({*globals(), "collider"})

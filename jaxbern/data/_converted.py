@@ -1,15 +1,15 @@
-"""Converted copies: each file parsed once, mapped into memory ever after.
+"""Converted copies: each file is parsed once and memory-mapped afterwards.
 
-A copy is a directory ``converted/KEY`` in the cache, the key coming from the SHA-256 of
-the file it was made of::
+A copy is a directory ``converted/KEY`` in the cache; the key is derived from the SHA-256
+of the source file::
 
     x.npy           float32 [rows, features]
     y.npy           uint8 [rows]
     manifest.json   rows, columns, fingerprint, source, versions of the libraries
-    verified.json   sizes and times of change of these when they had that fingerprint
+    verified.json   sizes and modification times of these when last verified
 
-It is written under another name, brought to the disk, and renamed: it is there as a whole
-or not at all. One process makes it; others that ask meanwhile wait, then map the same.
+It is written under a temporary name, flushed to disk and renamed, so that no partial copy
+is ever visible. One process converts; others wait and then map the same copy.
 """
 
 import contextlib
@@ -33,21 +33,21 @@ from jaxbern.data._rows import Rows
 from jaxbern.io import flush, temporary_name
 
 _VERIFIED_AT_ONCE = 1 << 16  # rows
-FORMAT = 1  # of the copies; part of the key, so that other versions never meet
+FORMAT = 1  # of the copies; part of the key, so that versions do not mix
 
 
 def folder() -> Path:
-    """Where all copies are."""
+    """Return the folder of all copies."""
     return _files.cache_folder() / "converted"
 
 
 def place(sha256: str) -> Path:
-    """Where the copy of a file with this hash is, or would be."""
+    """Return the directory for the copy of a file with this hash."""
     return folder() / f"{sha256[:32]}-{FORMAT}"
 
 
 def open_copy(copy: Path) -> Dataset:
-    """Map a copy into memory; raises ``DataError`` if any part is missing or changed."""
+    """Map a copy into memory; raise ``DataError`` if any part is missing or changed."""
     manifest = _files.read_json(copy / "manifest.json")
     try:
         published = SETS[manifest["name"]]
@@ -59,7 +59,7 @@ def open_copy(copy: Path) -> Dataset:
         fingerprint = manifest["fingerprint"]
         _verify(copy, x, y, published, fingerprint)
         return Dataset(published.name, x, y, published.columns, fingerprint)
-    except Exception as error:  # whatever damaged bytes lead NumPy to
+    except Exception as error:  # NumPy raises errors of many types on damaged bytes
         said = " ".join(repr(error).split())[:200]
         raise DataError(f"the copy in {copy} is damaged: {said}") from error
 
@@ -67,7 +67,7 @@ def open_copy(copy: Path) -> Dataset:
 def _verify(
     copy: Path, x: np.ndarray, y: np.ndarray, published: Published, fingerprint: str
 ) -> None:
-    """Compare the arrays with their fingerprint, once for each state of their files."""
+    """Compare the arrays with their fingerprint, unless verified since the last change."""
     note = copy / "verified.json"
     state = {
         file: [(copy / file).stat().st_size, (copy / file).stat().st_mtime_ns]
@@ -83,12 +83,12 @@ def _verify(
     if contents.hexdigest() != fingerprint:
         raise ValueError("its numbers have changed since they were written")
     if lasting:
-        with contextlib.suppress(OSError):  # a cache that others may only read
+        with contextlib.suppress(OSError):  # the cache may be read-only
             _files.write_json(note, state)
 
 
 def convert(path: Path, wanted: Published | None) -> Dataset:
-    """The data of a file: its copy, made now if there is none.
+    """Return the data of a file from its copy, converting it first if there is none.
 
     A file of another set than the ``wanted`` one is refused.
     """
@@ -158,7 +158,7 @@ def _make(path: Path, sha256: str, copy: Path, wanted: Published | None) -> Data
 def reader(
     path: Path, wanted: Published | None
 ) -> tuple[Published, str, Callable[..., Generator[Rows, None, None]]]:
-    """Which published set a file holds, in which format, and the function to read it."""
+    """Return the published set that a file holds, its format, and its reader."""
     kind = _formats.kind(path)
     if kind == "parquet":
         fields, read = _tables.parquet_fields(path), _tables.read_parquet
@@ -171,7 +171,7 @@ def reader(
 
 @contextlib.contextmanager
 def _temporary(copy: Path) -> Iterator[Path]:
-    """A directory to write to; what earlier processes left when they were killed goes."""
+    """Create a temporary directory; remove those that killed processes left."""
     copy.parent.mkdir(parents=True, exist_ok=True)
     for left in copy.parent.glob(f".{copy.name}.*.tmp"):
         shutil.rmtree(left)
@@ -187,7 +187,7 @@ def _temporary(copy: Path) -> Iterator[Path]:
 def _write(
     directory: Path, blocks: Generator[Rows, None, None], published: Published
 ) -> dict:
-    """Write the arrays; returns what the manifest says of them."""
+    """Write the arrays; return their entry for the manifest."""
     shape = (len(published.columns),)
     fingerprint, rows, signal = Fingerprint(published.columns), 0, 0
     with (
@@ -210,7 +210,7 @@ def _write(
 
 
 def _header(file: IO[bytes], dtype: str, shape: tuple[int, ...]) -> None:
-    """NumPy leaves room for the rows to grow: the header is as long for any number."""
+    """Write a NumPy header, which is padded: its length is the same for any row count."""
     header = {"descr": dtype, "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(file, header)
 

@@ -1,4 +1,4 @@
-"""CSV to numbers: threads take turns to unpack a block and then parse it, side by side."""
+"""Parse CSV files: threads unpack blocks in turn and parse them in parallel."""
 
 import collections
 import os
@@ -18,15 +18,15 @@ from jaxbern.data._optional import optional
 from jaxbern.data._published import Published
 from jaxbern.data._rows import Rows, checked, refuse
 
-# Bytes of text. Threads meet at Python's lock in every step, so steps should be long; but
-# what a block needs should stay in the last cache.
+# Bytes of text. Every step takes Python's lock, so steps should be long; but the data of a
+# block should fit into the last-level cache.
 BLOCK = 1 << 22
 
 
 class _Block(NamedTuple):
-    """Rows of some whole lines, and how far in the file those have come.
+    """Rows of some complete lines, and the byte offset reached in the file.
 
-    If they are no good rows, the text (empty if a line is too long) and what Arrow said.
+    If they could not be parsed: the text (empty if a line is too long) and Arrow's error.
     """
 
     position: int
@@ -39,9 +39,9 @@ class _Block(NamedTuple):
 def read(
     path: Path, published: Published, report: Callable[[int], None], block: int = BLOCK
 ) -> Generator[Rows, None, None]:
-    """The rows of a CSV file, block by block; memory does not grow with the file.
+    """Yield the rows of a CSV file block by block; memory does not grow with the file.
 
-    ``report`` is told how many bytes of the file have been used.
+    ``report`` is called with the number of bytes of the file used so far.
     """
     number, workers = 1, min(4, os.cpu_count() or 1)
     with open_text(path) as text:
@@ -76,21 +76,21 @@ def _in_turns(
 
 
 class _Blocks:
-    """The blocks of a text. Each thread has memory of its own, near to its core."""
+    """The blocks of a text. Each thread has its own buffers, local to its core."""
 
     def __init__(self, text: Text, fields: int, size: int):
         self._text, self._fields, self._size = text, fields, size
         self._rest, self._more = b"", True
-        self.unfinished = False  # whether the last line has no end
+        self.unfinished = False  # whether the last line lacks a line end
         self._own = threading.local()
 
     def prepare(self) -> None:
-        """What a thread does first."""
+        """Allocate the buffers of a thread; runs when the thread starts."""
         self._own.buffer = bytearray(self._size)
         self._own.parser = _fixed_decimals.Parser(self._fields, self._size)
 
     def next(self, turn: threading.Event, following: threading.Event) -> _Block | None:
-        """Unpack the next block when it is time to, then parse it; nothing at the end."""
+        """Wait for the turn, unpack the next block and parse it; None at the end."""
         turn.wait()
         try:
             end = self._unpack(self._own.buffer) if self._more else None
@@ -102,7 +102,7 @@ class _Blocks:
         return self._parse(memoryview(self._own.buffer)[:end], position)
 
     def _unpack(self, buffer: bytearray) -> int | None:
-        """Fill the buffer; returns where the last whole line ends, if anything came."""
+        """Fill the buffer; return where the last complete line ends, None at the end."""
         rest = len(self._rest)
         buffer[:rest] = self._rest
         filled = rest + fill(self._text, memoryview(buffer)[rest:])
@@ -121,9 +121,8 @@ class _Blocks:
             lines = bytes(text).count(b"\n")
             try:
                 rows = checked(*_numbers(text, self._fields))
-            except (
-                ValueError
-            ) as error:  # Arrow's, whose row numbers start in this block
+            # Arrow counts rows from the start of this block.
+            except ValueError as error:
                 rows, problem = None, str(error)
         left = bytes(text) if rows is None else b""
         return _Block(position, lines, rows, left, problem)
@@ -140,7 +139,7 @@ def _warn_of_no_line_end(path: Path) -> None:
 def _refusal(
     path: Path, published: Published, number: int, size: int, block: _Block
 ) -> DataError:
-    """The error for a block whose first line has this number."""
+    """Return the error for a block whose first line has this number."""
     if not block.text:
         return DataError(
             f"row {number:,} of {path} is longer than {size:,} bytes. This is not a CSV "
@@ -152,7 +151,7 @@ def _refusal(
 
 
 def _numbers(text: memoryview, fields: int) -> tuple[np.ndarray, np.ndarray]:
-    """Features and labels, float32, of any CSV that Arrow reads."""
+    """Parse features and labels, float32, from any CSV that Arrow reads."""
     pa, csv = optional("pyarrow"), optional("pyarrow.csv")
     names = [str(i) for i in range(fields)]
     table = csv.read_csv(

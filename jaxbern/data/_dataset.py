@@ -1,4 +1,4 @@
-"""What every source of data gives: features, labels, and what they are called."""
+"""``Dataset``: features, labels and column names, from any source."""
 
 import dataclasses
 import hashlib
@@ -13,11 +13,11 @@ class Dataset:
     """Events for a classifier of signal (1) against background (0).
 
     Attributes:
-      name: what the data are, such as ``"higgs"``.
+      name: name of the data, such as ``"higgs"``.
       x: the features, float32 ``[N, d]``; a read-only memory map if they come from a file.
       y: the labels, uint8 ``[N]``, each 0 or 1.
       columns: the names of the ``d`` features.
-      fingerprint: a hash of the contents, for results to say what they were trained on.
+      fingerprint: a hash of the contents, which identifies the data of a result.
 
     >>> import numpy as np
     >>> from jaxbern.data import Dataset
@@ -39,7 +39,7 @@ class Dataset:
     def from_arrays(
         cls, name: str, x: np.ndarray, y: np.ndarray, columns: tuple[str, ...]
     ) -> "Dataset":
-        """A data set of arrays in memory; its fingerprint is computed from them."""
+        """Create a data set from arrays in memory; its fingerprint is computed."""
         contents = Fingerprint(columns)
         contents.update(x, y)
         return cls(name, x, y, columns, contents.hexdigest())
@@ -77,10 +77,9 @@ class Dataset:
 
 
 class Fingerprint:
-    """A hash of features, labels and column names, taken block of rows by block.
+    """A hash of features, labels and column names, updated block by block.
 
-    The same events have the same fingerprint, whichever file or format they come from
-    and however they are cut into blocks.
+    The same events have the same fingerprint, independent of file, format and block size.
     """
 
     def __init__(self, columns: tuple[str, ...]):
@@ -94,6 +93,6 @@ class Fingerprint:
         self._y.update(np.ascontiguousarray(y, np.uint8).data)
 
     def hexdigest(self) -> str:
-        """Sixteen characters for the rows so far."""
+        """Return the fingerprint of the rows so far, sixteen characters."""
         parts = ["\n".join(self._columns), self._x.hexdigest(), self._y.hexdigest()]
         return hashlib.sha256("\n\n".join(parts).encode()).hexdigest()[:16]

@@ -1,9 +1,9 @@
-"""Downloads: resumed where they were cut, checked, and renamed when they are whole.
+"""Download data sets: resume interrupted downloads, verify them, rename when complete.
 
-Beside each file ``NAME`` there is ``NAME.json`` with its size and SHA-256, and with the number
-of events once all of them have been read: from then on every download must have that
-SHA-256. ``NAME.part`` is an unfinished download and ``NAME.part.json`` what is needed to go
-on with it.
+Next to each file ``NAME`` there is ``NAME.json`` with its size and SHA-256, and with the
+number of events once all of them have been read: from then on every download must have
+that SHA-256. ``NAME.part`` is an unfinished download, and ``NAME.part.json`` has what is
+needed to resume it.
 """
 
 import datetime
@@ -19,19 +19,21 @@ from jaxbern.data._optional import progress
 from jaxbern.data._published import Download, Published
 from jaxbern.io import flush
 
-# No file of these is larger; a server that announces no size is stopped there.
+# All files are smaller than this; without an announced size a download stops here.
 MOST = 10 << 30
-PROGRESS = 1 << 15  # bytes that make an attempt worth repeating at once
-PAUSES = (1.0, 3.0, 10.0)  # seconds, before each attempt after one that brought nothing
+# Retry without a pause after an attempt that brought this many bytes.
+PROGRESS = 1 << 15
+# Seconds before each retry after an attempt that brought less.
+PAUSES = (1.0, 3.0, 10.0)
 
 
 def folder() -> Path:
-    """Where downloaded files are."""
+    """Return the folder of downloaded files."""
     return _files.cache_folder() / "downloads"
 
 
 def record(download: Download) -> dict:
-    """What is known of a downloaded file; empty if there was none."""
+    """Return the record of a downloaded file; empty if there is none."""
     note = _note(download)
     known = _files.read_json(note)
     whole = known.pop("checksum", None) == _checksum(known)
@@ -45,16 +47,16 @@ def record(download: Download) -> dict:
 
 
 def trusted(published: Published, download: Download) -> dict:
-    """The record of a file of which all published events were read; else empty."""
+    """Return the record of a file whose events were all read; else an empty one."""
     known = record(download)
     return known if known.get("rows") == published.rows else {}
 
 
 def settle(published: Published, file: Path, rows: int | None) -> None:
-    """Trust a download of which all events were read, or delete it.
+    """Trust a download if all its events were read, otherwise delete it.
 
-    ``rows`` is how many were read, None if they could not be. A file whose SHA-256 was
-    known beforehand, or is trusted, is right whatever was read of it.
+    ``rows`` is the number of events read, None if reading failed. A file whose SHA-256 was
+    known beforehand or is already trusted is kept in any case.
     """
     download = of(published, file)
     if download is None or trusted(published, download):
@@ -68,7 +70,7 @@ def settle(published: Published, file: Path, rows: int | None) -> None:
 
 
 def of(published: Published, file: Path) -> Download | None:
-    """The address that a file was downloaded from; None if it was not."""
+    """Return the address that a file was downloaded from; None if it was not."""
     for download in published.downloads:
         if file == folder() / download.filename:
             return download
@@ -76,7 +78,7 @@ def of(published: Published, file: Path) -> Download | None:
 
 
 def downloaded(published: Published) -> Path | None:
-    """The downloaded file, if it is there and as long as it was."""
+    """Return the downloaded file if it exists and its size has not changed."""
     for download in published.downloads:
         path = folder() / download.filename
         if path.exists() and path.stat().st_size == record(download).get("size"):
@@ -85,7 +87,7 @@ def downloaded(published: Published) -> Path | None:
 
 
 def fetch(published: Published) -> Path:
-    """Download a data set unless it is there; one process at a time."""
+    """Download a data set unless it exists; one process at a time."""
     with _files.lock(f"downloading {published.name}"):
         if path := downloaded(published):
             return path
@@ -123,10 +125,10 @@ def _fetch(published: Published, download: Download) -> Path:
 
 
 def _transfer(download: Download, part: Path) -> int | None:
-    """Bring the unfinished file to its end; returns the size the server announced."""
+    """Complete an unfinished file; return the size that the server announced."""
     state = _state(part)
     known = _files.read_json(state)
-    # Going on is safe if a change of the file would be noticed.
+    # Resuming is safe if a change of the file on the server would be noticed.
     noticed = known.get("validator") or download.sha256
     have = _size(part) if noticed and known.get("url") == download.url else 0
     if have and have == known.get("total"):
@@ -154,7 +156,7 @@ def _transfer(download: Download, part: Path) -> int | None:
                             f"the server sent more than the {limit:,} bytes of the file"
                         )
                     out.write(first)
-                    out.flush()  # killed now, it goes on from here
+                    out.flush()  # if killed now, the download resumes from here
                     report(done := done + len(first))
                     first = next(chunks, b"")
             flush(out)
@@ -164,7 +166,7 @@ def _transfer(download: Download, part: Path) -> int | None:
 
 
 def _check(download: Download, answer: _http.Answer, first: bytes) -> None:
-    """Refuse what cannot be the file before anything is written."""
+    """Raise, before anything is written, if the answer cannot be the file."""
     if answer.start == 0 and not _formats.packed(first):
         page = first.lstrip().startswith(b"<")
         raise _http.Unavailable(
@@ -186,7 +188,7 @@ def _check(download: Download, answer: _http.Answer, first: bytes) -> None:
 def _accept(
     published: Published, download: Download, part: Path, total: int | None
 ) -> Path:
-    """Check the finished file and give it its name."""
+    """Verify the finished file and rename it."""
     digest, size = _files.file_sha256(part), _size(part)
     earlier = trusted(published, download)
     expected = download.sha256 or earlier.get("sha256")
@@ -194,21 +196,21 @@ def _accept(
     if expected and digest != expected:
         _discard(part)
         raise DataError(
-            f"{download.url} has the SHA-256 {digest}, expected was {expected}; the "
+            f"{download.url} has the SHA-256 {digest}, expected {expected}; the "
             "download was deleted. Try again. If it stays so, the file was changed: get "
             "it with a browser, look at it, and give its path."
         )
-    if total is None and not expected:  # nothing says yet that it is all
+    if total is None and not expected:  # no size or hash shows that it is complete
         try:
             _formats.unpack(part)
         except DataError as error:
             _discard(part)
             raise _http.Unavailable(
-                f"what came is no whole archive: {error}"
+                f"the download is not a complete archive: {error}"
             ) from error
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     with _files.writing():
-        # In this order: killed in between, the next call finds a finished part.
+        # In this order: if killed in between, the next call finds a finished part.
         about = {"url": download.url, "size": size, "sha256": digest, "downloaded": now}
         _write_record(download, {**earlier, **about})
         part.replace(target)

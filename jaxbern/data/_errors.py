@@ -1,9 +1,9 @@
-"""The errors that this package raises about data."""
+"""Exceptions of this package."""
 
 
 class DataError(ValueError):
-    """A data set cannot be had, or is not what it should be; the text says what to do."""
+    """Raised if data cannot be obtained or are damaged; the message says what to do."""
 
 
 class DiskError(DataError):
-    """The disk is full or closed: nothing is wrong with the data."""
+    """Raised if the disk is full or not writable; the data themselves are fine."""

@@ -1,4 +1,4 @@
-"""Where files are kept, and how they are written: whole or not at all."""
+"""The cache folder, locks, JSON files written atomically, and hashes of files."""
 
 import contextlib
 import errno
@@ -17,7 +17,7 @@ from jaxbern.io import replacing
 
 TICK = 100_000_000  # nanoseconds
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# The last two: network disks without locks.
+# The last two occur on network disks without locks.
 _CLOSED = (
     errno.EACCES,
     errno.EPERM,
@@ -29,7 +29,7 @@ _CLOSED = (
 
 
 def cache_folder() -> Path:
-    """Downloads and converted copies, in the folder of everything that is cached."""
+    """Return the folder for downloads and converted copies inside the cache."""
     return io.cache_folder() / "data"
 
 
@@ -37,9 +37,9 @@ def cache_folder() -> Path:
 def lock(name: str) -> Iterator[None]:
     """Let one process at a time do the work called ``name``; the others wait.
 
-    The operating system ends the lock with its owner, however that ends.
+    The operating system releases the lock when its process ends, even if it is killed.
     """
-    import fcntl  # not on Windows, where the simulated data still work
+    import fcntl  # missing on Windows, where only simulated data work
 
     with contextlib.ExitStack() as stack:
         with writing():
@@ -56,7 +56,7 @@ def lock(name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing() -> Iterator[None]:
-    """Turn what an operating system says of a full or closed disk into advice."""
+    """Turn errors of a full or read-only disk into advice."""
     try:
         yield
     except OSError as error:
@@ -76,20 +76,20 @@ def writing() -> Iterator[None]:
 
 
 def free_space(folder: Path) -> int:
-    """Bytes free where ``folder`` is or would be made."""
+    """Return the free bytes on the disk of ``folder``, which need not exist."""
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free
 
 
 def write_json(file: Path, content: dict) -> None:
-    """Replace the file as a whole."""
+    """Write a JSON file atomically."""
     with replacing(file) as out:
         json.dump(content, out, indent=1)
 
 
 def read_json(file: Path) -> dict:
-    """The content, or an empty dictionary if there is none or it is damaged."""
+    """Return the content; an empty dictionary if the file is missing or damaged."""
     try:
         content = json.loads(file.read_bytes())
     except (OSError, ValueError):
@@ -98,7 +98,7 @@ def read_json(file: Path) -> dict:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file, computed once for each path, size and time of change."""
+    """Return the SHA-256 of a file, cached by path, size and modification time."""
     if known := recorded_sha256(path):
         return known
     about = _identity(path)
@@ -110,28 +110,28 @@ def sha256(path: Path) -> str:
 
 
 def settled(changed: int) -> bool:
-    """Whether a file of this time of change can only be changed to a later one.
+    """Return whether any later change will get a later modification time.
 
-    The clock of a file system stands still for some milliseconds: what is written to a
-    file right after it was read may not show in its time.
+    The clock of a file system advances in steps of milliseconds: a write right after a
+    read may leave the modification time unchanged.
     """
     return time.time_ns() - changed > TICK
 
 
 def recorded_sha256(path: Path) -> str | None:
-    """The SHA-256 of a file if it has been computed since the file last changed."""
+    """Return the SHA-256 of a file if it was computed since the last change."""
     known, now = read_json(_record(path)), _identity(path)
     unchanged = all(known.get(key) == value for key, value in now.items())
     return known.get("sha256") if unchanged and known.get("settled") else None
 
 
 def last_sha256(path: Path) -> str | None:
-    """The SHA-256 that the file had when it was last computed; it may have changed."""
+    """Return the last computed SHA-256 of a file, which may have changed since."""
     return read_json(_record(path)).get("sha256")
 
 
 def file_sha256(path: Path) -> str:
-    """The SHA-256 of a file as it is now."""
+    """Compute the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -1,4 +1,4 @@
-"""UCI's own way to write numbers, parsed by NumPy: several times as fast as a general parser.
+"""Parse UCI's number format with NumPy, several times as fast as a general parser.
 
 UCI writes every number as ``d.dddddddddddddddddde+dd``, 24 characters, and a minus if it
 is negative. Without those minus signs a file is a matrix of characters, 25 for each number
@@ -12,26 +12,26 @@ from jaxbern.data._optional import optional
 _NUMBER = b"0.000000000000000000e+00,"
 _WIDTH = len(_NUMBER)
 _E, _SIGN = _NUMBER.index(b"e"), _NUMBER.index(b"+")
-# How far a character may lie above these: a digit by 9, "-" is two above "+", and "e" is
-# raised by one for a negative number. Others may not.
+# Largest allowed difference of each character from this template: 9 for a digit, 2 for a
+# sign ("-" is two above "+"), 1 for "e" (raised by one for a negative number), else 0.
 _ABOVE = {ord("0"): 9, ord("e"): 1, ord("+"): 2}
 
-# What to multiply 19 digits by: by exponent, 200 further if that is negative, 1000 further
-# if the number is.
+# Factors for 19 digits, indexed by the exponent, plus 200 if the exponent is negative, plus
+# 1000 if the number is negative.
 _SCALES = np.full(1300, np.nan)
 _SCALES[:100] = [float(f"1e{e - 18}") for e in range(100)]
 _SCALES[200:300] = [float(f"1e{-e - 18}") for e in range(100)]
 _SCALES[1000:] = -_SCALES[:300]
 
-# The bits of a float64 that a float32 does not have; by how many units in the last place
-# a number may be off here; the smallest number with all 24 bits of a float32.
+# Mask of the bits that a float64 has beyond a float32; maximum error here in units of the
+# last place; the smallest normal float32.
 _FEWER, _OFF, _SMALLEST = 2**29 - 1, 8, 2.0**-126
 
 
 class Parser:
-    """Reads blocks of text one at a time, in memory that it keeps.
+    """Parses blocks of text one at a time, in buffers that it reuses.
 
-    New memory for every step would cost more time than the steps.
+    Allocating memory in every step would take longer than the steps.
     """
 
     def __init__(self, fields: int, size: int):
@@ -46,7 +46,7 @@ class Parser:
         self._values = np.empty((2, size // _WIDTH))
 
     def parse(self, text: memoryview) -> tuple[np.ndarray, np.ndarray] | None:
-        """Features and labels, float32; nothing if the text is written in another way."""
+        """Parse features and labels, float32; None if the text has another format."""
         characters = np.frombuffer(text, np.uint8)
         if len(characters) < len(self._line):
             return None
@@ -58,7 +58,7 @@ class Parser:
         if not self._well_formed(characters, digits):
             return None
         values = self._numbers(digits)
-        with np.errstate(over="ignore"):  # becomes infinite, which is refused
+        with np.errstate(over="ignore"):  # overflow gives infinity, which is refused
             rounded = values.astype(np.float32)
         for place in self._undecided(values):
             rounded[place] = _nearest(digits.reshape(-1, _WIDTH)[place])
@@ -66,7 +66,7 @@ class Parser:
         return rows[:, 1:].copy(), rows[:, 0].copy()
 
     def _without_minus(self, characters: np.ndarray) -> np.ndarray:
-        """The text without the minus of each number; its "e" becomes an "f" instead."""
+        """Remove the minus sign of each number and turn its "e" into an "f" instead."""
         minus, other = self._flags[:, : len(characters)]
         np.equal(characters[2:], ord("."), out=minus[:-2])  # "-d.", and not "e-dd"
         minus[-2:] = False
@@ -80,17 +80,18 @@ class Parser:
     def _well_formed(self, characters: np.ndarray, digits: np.ndarray) -> bool:
         if (digits.max(axis=0) > self._above).any():
             return False
-        if (digits[:, _SIGN::_WIDTH] == 1).any():  # a comma: it is between "+" and "-"
+        # A comma, whose code is between "+" and "-".
+        if (digits[:, _SIGN::_WIDTH] == 1).any():
             return False
         # An "f" in the text itself would look like the "e" of a negative number.
         each_e = np.equal(characters, ord("e"), out=self._flags[0, : len(characters)])
         return np.count_nonzero(each_e) * _WIDTH == digits.size
 
     def _numbers(self, digits: np.ndarray) -> np.ndarray:
-        """All numbers, float64.
+        """Convert all numbers to float64.
 
         The 24 bytes of each are three words, ``d.dddddd``, ``dddddddd`` and ``dddde+dd``.
-        Neighbouring digits become numbers of two digits, those become four, those eight.
+        Neighbouring digits are combined to numbers of two digits, then four, then eight.
         """
         count = digits.size // _WIDTH
         words = self._words[: 3 * count].reshape(3, count)
@@ -109,7 +110,7 @@ class Parser:
         first, second, third = words.view("<i8")
         second *= 10_000
         second += third & 0xFFFFFFFF
-        third >>= 32  # sign, sign of the exponent, exponent: a place in the table
+        third >>= 32  # sign, sign of the exponent, exponent: an index into the table
         values, scales = self._values[:, :count]
         np.multiply(first, 1e12, out=values)  # exact: 7 digits times 2^12 times 5^12
         values += second
@@ -117,15 +118,17 @@ class Parser:
         return values
 
     def _undecided(self, values: np.ndarray) -> np.ndarray:
-        """Places of numbers that may lie on the other side of a middle of two float32.
+        """Return indices of numbers whose rounding to float32 may be wrong.
 
-        A float64 here is off by a few units in its last place, and a float32 has 29 bits
-        less: in the middle of two, the first of these is one and the others are zero. The
-        middles of subnormal numbers have other bits; there are few, so all are decided.
+        A float64 here has an error of a few units in the last place. It has 29 bits more
+        than a float32: at the midpoint of two float32 numbers, the first of these bits is
+        one and the others are zero. Numbers near a midpoint are ambiguous. Midpoints of
+        subnormal numbers have other bits; as those are rare, all count as ambiguous.
         """
         bits = self._values[1, : len(values)].view(np.uint64)
         np.bitwise_and(values.view(np.uint64), np.uint64(_FEWER), out=bits)
-        bits -= np.uint64(_FEWER // 2 + 1 - _OFF)  # below zero it becomes huge
+        # Wraps around to a huge number if negative.
+        bits -= np.uint64(_FEWER // 2 + 1 - _OFF)
         near = np.less_equal(bits, 2 * _OFF, out=self._flags[0, : len(values)])
         small = np.less(np.abs(values), _SMALLEST, out=self._flags[1, : len(values)])
         if small.any():
@@ -135,7 +138,7 @@ class Parser:
 
 
 def _nearest(digits: np.ndarray) -> np.ndarray:
-    """The float32 nearest to a number given as the characters above those of zero."""
+    """Return the nearest float32 of a number given as offsets from the template."""
     text = digits + np.frombuffer(_NUMBER, np.uint8)
     sign = "-" if digits[_E] else ""
     text[_E] = ord("e")
@@ -145,7 +148,7 @@ def _nearest(digits: np.ndarray) -> np.ndarray:
 
 
 def _filter(values: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """The bytes whose bit is set; Arrow is three times as fast as NumPy at this."""
+    """Select the bytes whose bit is set; Arrow does this three times as fast as NumPy."""
     pa = optional("pyarrow")
     array, mask = (
         pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(buffer)])

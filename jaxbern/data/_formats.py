@@ -1,4 +1,4 @@
-"""What a file holds, told from its first bytes: names lie, browsers rename."""
+"""Detect the format of a file from its first bytes, as names can be wrong."""
 
 import contextlib
 import errno
@@ -25,14 +25,14 @@ _DOWNLOAD_AGAIN = (
 
 
 class Text(NamedTuple):
-    """Lines of a CSV file: how to read them, and how far in the file that has come."""
+    """The text of a CSV file: how to read it, and the byte offset reached in the file."""
 
     readinto: Callable[[Any], int]
     position: Callable[[], int]
 
 
 def kind(path: Path) -> str:
-    """One of ``csv``, ``parquet`` and ``npy``; compressed text is ``csv`` as well."""
+    """Return ``csv``, ``parquet`` or ``npy``; compressed text is ``csv`` as well."""
     with path.open("rb") as file:
         head = file.read(8)
     if not head:
@@ -44,7 +44,7 @@ def kind(path: Path) -> str:
 
 @contextlib.contextmanager
 def open_text(path: Path) -> Iterator[Text]:
-    """The text of a CSV file, unpacked from gzip, zip or gzip in zip as it is read."""
+    """Open the text of a CSV file; gzip, zip and gzip in zip are unpacked on the fly."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(_unpacking(path))
         raw = stack.enter_context(path.open("rb"))
@@ -60,12 +60,12 @@ def open_text(path: Path) -> Iterator[Text]:
 
 
 def packed(head: bytes) -> bool:
-    """Whether a file that begins so is gzip or zip."""
+    """Return whether a file with these first bytes is gzip or zip."""
     return head.startswith((_GZIP, _ZIP))
 
 
 def unpack(path: Path) -> None:
-    """Read an archive to its end, for its checksums; raises ``DataError``."""
+    """Read an archive to its end to verify its checksums; raise ``DataError``."""
     buffer = memoryview(bytearray(1 << 20))
     with open_text(path) as text:
         while fill(text, buffer):
@@ -73,7 +73,7 @@ def unpack(path: Path) -> None:
 
 
 def first_line(path: Path) -> bytes:
-    """The first line of a CSV file, refused if it is not one of numbers."""
+    """Return the first line of a CSV file; raise if the file is empty or a web page."""
     buffer = bytearray(1 << 16)
     with open_text(path) as text:
         filled = fill(text, memoryview(buffer))
@@ -90,7 +90,7 @@ def first_line(path: Path) -> bytes:
 
 
 def fill(text: Text, view: memoryview) -> int:
-    """Read until the view is full or the text ends; returns the bytes read."""
+    """Read until the view is full or the text ends; return the number of bytes read."""
     filled = 0
     while filled < len(view) and (count := text.readinto(view[filled:])):
         filled += count
@@ -136,7 +136,7 @@ def _csv_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
 
 @contextlib.contextmanager
 def _unpacking(path: Path) -> Iterator[None]:
-    """Say of a damaged archive that it is one."""
+    """Turn errors of a damaged archive into a ``DataError``."""
     unpacker = optional("isal.igzip_lib")
     damages = (zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, unpacker.IsalError)
     try:
@@ -150,7 +150,7 @@ def _unpacking(path: Path) -> Iterator[None]:
             f"{path} is a damaged archive: {error}. {_DOWNLOAD_AGAIN}"
         ) from error
     except OSError as error:
-        if error.errno != errno.EINVAL:  # a place that is not in the file
+        if error.errno != errno.EINVAL:  # an offset outside the file
             raise
         raise DataError(
             f"{path} is a damaged archive: it points outside of itself. {_DOWNLOAD_AGAIN}"

@@ -1,4 +1,4 @@
-"""What a server sends for an address: asked for, checked, and given time but not for ever."""
+"""HTTP requests with checks of the answer, a timeout and a minimum speed."""
 
 import dataclasses
 import http.client
@@ -14,35 +14,35 @@ from typing import Any
 from jaxbern._version import __version__
 
 CHUNK = 1 << 20
-TIMEOUT = 60.0  # seconds without a byte, and for an answer to begin
+TIMEOUT = 60.0  # seconds without a byte, and until an answer begins
 # Give up on a server that sends fewer bytes than this within the time below.
 LEAST, WINDOW = 30_000, 60.0
 
 
 class Unavailable(Exception):
-    """This address does not give the file; another may."""
+    """Raised if this address does not provide the file; another may."""
 
 
 class Cut(Exception):
-    """The connection broke; what came so far is kept."""
+    """Raised if the connection broke; the part received so far is kept."""
 
 
 class Stale(Cut):
-    """What came so far is no beginning of the file that the server has now."""
+    """Raised if the part received so far does not belong to the server's current file."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What the server is about to send."""
+    """The headers of an answer."""
 
     response: http.client.HTTPResponse
-    start: int  # the first byte of it
-    total: int | None  # bytes of the whole file
+    start: int  # offset of the first byte
+    total: int | None  # size of the whole file in bytes
     validator: str | None  # changes when the file does
 
 
 def ask(url: str, have: int, known: dict) -> Answer:
-    """Ask for a file, from the byte ``have``; ``known`` is what was announced before."""
+    """Request a file from byte ``have`` on; ``known`` is the earlier answer, if any."""
     headers = {"User-Agent": f"jaxbern/{__version__}", "Accept-Encoding": "identity"}
     validator = known.get("validator")
     if have:
@@ -60,7 +60,7 @@ def ask(url: str, have: int, known: dict) -> Answer:
             raise Cut(f"the server answered {error.code} {error.reason}") from error
         raise Unavailable(f"the server answered {error.code} {error.reason}") from error
     except (OSError, http.client.HTTPException) as error:
-        # In the middle of a file it is worth waiting for the network to come back.
+        # In the middle of a file it is worth retrying when the network is back.
         kind = Cut if have else Unavailable
         raise kind(f"no connection: {getattr(error, 'reason', error)}") from error
     try:
@@ -73,7 +73,7 @@ def ask(url: str, have: int, known: dict) -> Answer:
 def _checked(url: str, response: Any, have: int, known: dict) -> Answer:
     headers = response.headers
     encoding = headers.get("Content-Encoding", "identity").lower()
-    # Of a file that is stored compressed many servers say so; it is sent as it is.
+    # Many servers declare gzip for files that are stored compressed and sent unchanged.
     stored = encoding in ("gzip", "x-gzip") and url.endswith(".gz")
     if encoding != "identity" and not stored:
         raise Unavailable(
@@ -105,7 +105,7 @@ def _checked(url: str, response: Any, have: int, known: dict) -> Answer:
 
 
 def chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
-    """The body, piece by piece, as long as it comes at a tolerable speed."""
+    """Yield the body in chunks; raise if it arrives too slowly."""
     began, came = time.monotonic(), 0
     while True:
         try:
@@ -125,10 +125,10 @@ def chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follow a server to another address, but not to where anybody can change a file."""
+    """Follow redirects, except to addresses where others could tamper with the file."""
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):
-        """Refuse other schemes, and plain http after https."""
+        """Refuse schemes other than http(s), and http after https."""
         scheme = urllib.parse.urlsplit(newurl).scheme.lower()
         if scheme != "https" and (scheme != "http" or req.type == "https"):
             fp.close()
@@ -139,7 +139,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def _within(seconds: float, call: Callable[[], Any]) -> Any:
-    """The result of a call, or ``TimeoutError``: headers that drip in have no timeout."""
+    """Return the result of a call, or raise ``TimeoutError`` even if headers drip in."""
     found: list[Any] = []
 
     def run():

@@ -1,4 +1,4 @@
-"""What data are on this machine: files of the published sets, and converted copies."""
+"""List the data on this machine: files of published sets, and converted copies."""
 
 import dataclasses
 from pathlib import Path
@@ -14,12 +14,12 @@ _BLOCK = 1 << 16  # rows hashed at a time
 
 @dataclasses.dataclass(frozen=True)
 class DataFile:
-    """A published set, and its file on this machine.
+    """A published data set and its file on this machine.
 
     Attributes:
       name: ``"higgs"`` or ``"susy"``.
-      path: of the file; None if there is none.
-      converted: whether there is a converted copy of it, as it was when last read.
+      path: path of the file; None if there is none.
+      converted: whether there is a converted copy of the file as last read.
     """
 
     name: str
@@ -33,9 +33,9 @@ class DataCopy:
 
     Attributes:
       path: its directory.
-      data: what it holds; None if it is damaged.
-      source: the file it was made of.
-      error: what is wrong with it, if anything is.
+      data: its data; None if it is damaged.
+      source: the file it was converted from.
+      error: what is wrong with it, if anything.
     """
 
     path: Path
@@ -45,7 +45,7 @@ class DataCopy:
 
 
 def inventory() -> tuple[list[DataFile], list[DataCopy]]:
-    """The files of the published sets that are found here, and all converted copies."""
+    """Return the files of the published sets found here, and all converted copies."""
     files = []
     for published in SETS.values():
         file = locate(published)
@@ -58,12 +58,12 @@ def inventory() -> tuple[list[DataFile], list[DataCopy]]:
 
 
 def cache_folder() -> Path:
-    """Where converted copies are kept."""
+    """Return the folder of converted copies."""
     return _converted.folder()
 
 
 def fingerprint(data: Dataset) -> str:
-    """The fingerprint of what is in the arrays now."""
+    """Compute the fingerprint of the arrays as they are now."""
     contents = Fingerprint(data.columns)
     for start in range(0, len(data), _BLOCK):
         rows = slice(start, start + _BLOCK)

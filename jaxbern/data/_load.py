@@ -1,4 +1,4 @@
-"""Data sets by name or path."""
+"""Load data sets by name or path."""
 
 import dataclasses
 import difflib
@@ -24,19 +24,19 @@ def load(
     seed: int = 0,
     download: bool = True,
 ) -> Dataset:
-    """Events to train on, by the name of their source.
+    """Load events to train on.
 
     Args:
       source: ``"higgs"`` or ``"susy"``, see :func:`higgs`; ``"collider:higgs"`` or
         ``"collider:susy"``, simulated by :mod:`jaxbern.data.collider`; or the path of a
         file that has the columns of one of the two.
-      rows: how many events: to simulate (a million if not given), or to keep from the
-        beginning of a file (all if not given).
-      seed: of the simulation; files have none.
-      download: whether a published set may be downloaded if it is nowhere to be found.
+      rows: number of events to simulate (default: a million), or to keep from the beginning
+        of a file (default: all).
+      seed: seed of the simulation; not used for files.
+      download: whether a published set may be downloaded if it is not found.
 
     Raises:
-      DataError: the data cannot be had or are damaged; the text says what to do.
+      DataError: the data cannot be obtained or are damaged; the message says what to do.
     """
     name, rows = os.fspath(source), _checked_rows(rows)
     if name in SETS:
@@ -61,10 +61,10 @@ def higgs(
     rows: int | None = None,
     download: bool = True,
 ) -> Dataset:
-    """HIGGS as published by UCI: 11,000,000 events, 28 features.
+    """Load HIGGS as published by UCI: 11,000,000 events, 28 features.
 
     The file is looked for at ``path``, in ``$JAXBERN_DATA`` (both may name a file or a
-    directory) and in the user's cache, and downloaded there (2.8 GB) if it is nowhere.
+    directory) and in the user's cache, and downloaded there (2.8 GB) if it is not found.
     ``.csv``, ``.csv.gz``, ``.zip``, ``.parquet`` and ``.npy`` are read, the label first.
     On first use the events are converted to a copy in the cache (1.2 GB); after that they
     are mapped into memory, in milliseconds. ``$JAXBERN_CACHE`` moves the cache.
@@ -75,7 +75,7 @@ def higgs(
       download: whether the set may be downloaded.
 
     Raises:
-      DataError: the data cannot be had or are damaged; the text says what to do.
+      DataError: the data cannot be obtained or are damaged; the message says what to do.
 
     Reference: P. Baldi, P. Sadowski and D. Whiteson, *Searching for exotic particles in
     high-energy physics with deep learning*, Nature Communications 5, 4308 (2014).
@@ -89,12 +89,12 @@ def susy(
     rows: int | None = None,
     download: bool = True,
 ) -> Dataset:
-    """SUSY as published by UCI: 5,000,000 events, 18 features; otherwise as :func:`higgs`."""
+    """Load SUSY as published by UCI: 5,000,000 events, 18 features; see :func:`higgs`."""
     return _published(SUSY, path, _checked_rows(rows), download)
 
 
 def locate(published: Published, path: str | os.PathLike | None = None) -> Path | None:
-    """The file of a published set: at ``path``, in ``$JAXBERN_DATA`` or downloaded."""
+    """Find the file of a published set: at ``path``, in ``$JAXBERN_DATA`` or downloaded."""
     if path is not None:
         return _given(published, Path(path).expanduser(), "path")
     if variable := os.environ.get(DATA_VARIABLE):
@@ -133,7 +133,7 @@ def _published(
 
 
 def _read(published: Published, file: Path) -> Dataset:
-    """The events of a file; a download that does not hold all of them is deleted."""
+    """Read the events of a file; delete a download that does not hold all of them."""
     wrong = f"Of {file}, as it was downloaded,"
     advice = "It was deleted; run again to download it again."
     try:
@@ -158,7 +158,7 @@ def _read(published: Published, file: Path) -> Dataset:
 def _given(
     published: Published, given: Path, what: str, must: bool = True
 ) -> Path | None:
-    """The file that was named, or that lies in the directory that was named."""
+    """Return the named file, or the file of the set in the named directory."""
     if given.is_file():
         if must or _converted.reader(given, None)[0] == published:
             return given
@@ -178,7 +178,7 @@ def _given(
 
 
 def _copy_of_download(published: Published) -> Dataset | None:
-    """What was made of a download that has since been deleted to save space."""
+    """Return the converted copy of a download that was deleted to save space."""
     for download in published.downloads:
         if sha256 := _download.trusted(published, download).get("sha256"):
             try:

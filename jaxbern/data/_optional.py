@@ -1,4 +1,4 @@
-"""Packages that come with the extra ``experiments``, and progress in bytes."""
+"""Import packages of the extra ``experiments``, and show progress in bytes."""
 
 import contextlib
 import importlib
@@ -9,7 +9,7 @@ from jaxbern.io import bar_wanted, new_bar
 
 
 def optional(module: str) -> Any:
-    """The module, or an error that says how to install it."""
+    """Import a module; the error says how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -22,7 +22,7 @@ def optional(module: str) -> Any:
 
 @contextlib.contextmanager
 def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A function to call with the bytes done so far; silent if nobody is watching."""
+    """Yield a function to call with the bytes done so far; shows a bar on a terminal."""
     if not bar_wanted():
         yield lambda done: None
         return

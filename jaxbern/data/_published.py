@@ -5,7 +5,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Download:
-    """One address of a data set; size and SHA-256 where they are known beforehand."""
+    """An address of a data set, with size and SHA-256 if known beforehand."""
 
     url: str
     size: int | None = None
@@ -13,7 +13,7 @@ class Download:
 
     @property
     def filename(self) -> str:
-        """The last part of the address."""
+        """Name of the file: the last part of the address."""
         return self.url.rsplit("/", 1)[-1]
 
 
@@ -29,7 +29,7 @@ class Published:
 
     @property
     def fields(self) -> int:
-        """Numbers per line: the label and the features."""
+        """Number of fields per line: the label and the features."""
         return 1 + len(self.columns)
 
 
@@ -61,7 +61,7 @@ HIGGS = Published(
         Download(
             f"{_ARCHIVE}/ml/machine-learning-databases/00280/HIGGS.csv.gz",
             size=2_816_407_858,
-            # As several projects that download it have it; UCI publishes none.
+            # The hash that several projects use; UCI does not publish one.
             sha256="ea302c18164d4e3d916a1e2e83a9a8d07069fa6ebc7771e4c0540d54e593b698",
         ),
         Download(f"{_ARCHIVE}/static/public/280/higgs.zip"),

@@ -1,4 +1,4 @@
-"""Rows of numbers, checked: what is wrong with the first bad one, in words."""
+"""Check rows of numbers, and explain what is wrong with the first bad one."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,7 +20,7 @@ class Rows(NamedTuple):
 
 
 def checked(x: np.ndarray, labels: np.ndarray) -> Rows | None:
-    """The rows, or nothing if a label is not 0 or 1 or a feature is not finite."""
+    """Return the rows; None if a label is not 0 or 1 or a feature is not finite."""
     binary = ((labels == 0) | (labels == 1)).all()
     return Rows(x, labels.astype(np.uint8)) if binary and np.isfinite(x).all() else None
 
@@ -28,9 +28,9 @@ def checked(x: np.ndarray, labels: np.ndarray) -> Rows | None:
 def refuse(
     path: Path, published: Published, lines: Iterable[tuple[int, bytes]], otherwise: str
 ) -> DataError:
-    """The error for the first bad one of numbered lines.
+    """Return the error for the first bad one of numbered lines.
 
-    ``otherwise`` is said if all of them look right.
+    ``otherwise`` is the message if none of them is bad.
     """
     for number, line in lines:
         if fault := _fault(line, published):
@@ -48,7 +48,7 @@ def refuse(
 
 
 def shown(line: bytes) -> str:
-    """A line for an error message: printable, without its middle if it is long."""
+    """Format a line for an error message: printable, shortened in the middle."""
     text = line.rstrip(b"\r\n").decode("utf-8", "backslashreplace")
     return repr(text if len(text) <= 160 else f"{text[:100]} ... {text[-50:]}")
 

@@ -1,4 +1,4 @@
-"""Train/test splits of one data set for several seeds: indices, not copies.
+"""Split a data set into training and test rows for several seeds, by row indices.
 
 The file is private because a module called ``split`` would hide the function.
 """
@@ -19,9 +19,8 @@ from jaxbern.data._errors import DataError
 __all__ = ["Split", "split"]
 
 _MOST_ROWS = 2**31 - 1  # an index is an int32
-_WIDEST = np.float32(
-    2.0**126
-)  # the range of a feature: its inverse is a normal float32
+# Widest range of a feature whose inverse is a normal float32.
+_WIDEST = np.float32(2.0**126)
 _BLOCK = 2**19  # bytes of x at a time: three blocks stay in a core's cache
 
 
@@ -41,8 +40,8 @@ class Split:
     Attributes:
       train: shuffled row numbers, int32 ``[S, Ntrain]``.
       test: shuffled row numbers, int32 ``[S, Ntest]``; those not in ``train``.
-      minimum: of each feature over the training rows, float32 ``[S, d]``.
-      maximum: likewise.
+      minimum: minimum of each feature over the training rows, float32 ``[S, d]``.
+      maximum: maximum of each feature over the training rows, float32 ``[S, d]``.
     """
 
     train: np.ndarray | jax.Array
@@ -51,16 +50,16 @@ class Split:
     maximum: np.ndarray | jax.Array
 
     def __getitem__(self, member: int) -> "Split":
-        """The split of one seed, by its position."""
+        """Return the split of one seed, by its position."""
         return jax.tree.map(lambda leaf: leaf[member], self)
 
     def scale(self, rows: ArrayLike) -> jax.Array:
-        """Features mapped to [0, 1] by the training rows' ranges, float32.
+        """Scale features to [0, 1] by the ranges of the training rows, float32.
 
         ``(rows - minimum) / (maximum - minimum)`` for ``rows [..., d]``, clipped: a
         test row outside the range of the training rows gets 0 or 1.
-        A feature that is constant in training carries nothing and gets 0. This is for
-        one seed: call it under ``vmap`` over the split, or on ``split[k]``.
+        A feature that is constant in training carries no information and gets 0. This is
+        for one seed: call it under ``vmap`` over the split, or on ``split[k]``.
         """
         rows = jnp.asarray(rows)
         if self.minimum.ndim != 1:
@@ -77,8 +76,8 @@ class Split:
         shape = (1,) * (rows.ndim - 1) + (-1,)
         low = jnp.reshape(jnp.asarray(self.minimum), shape)
         span = jnp.reshape(jnp.asarray(self.maximum), shape) - low
-        # A product, as XLA makes one of a division by a broadcast array if it sees
-        # one: written out, the bits are the same whatever it is compiled with.
+        # XLA may turn division by a broadcast array into a product, depending on what it
+        # is compiled with: an explicit product gives the same bits always.
         varies = span >= jnp.finfo(span.dtype).tiny
         inverse = jnp.where(varies, 1 / jnp.where(varies, span, 1), 0)
         return jnp.clip((rows.astype(low.dtype) - low) * inverse, 0, 1)
@@ -90,11 +89,11 @@ def split(
     *,
     test_fraction: float = 0.2,
 ) -> Split:
-    """A stratified split for each seed, with the ranges of its training rows.
+    """Make a stratified split for each seed, with the ranges of its training rows.
 
-    Each class is divided by itself, to the nearest row, so the signal share is the
-    same in training, in test and for every seed. A seed gives the same rows whatever
-    the other seeds, the platform and the versions of Python and NumPy: row ``i`` has
+    Each class is divided separately, to the nearest row, so the fraction of signal is the
+    same in training, in test and for every seed. A seed gives the same rows regardless of
+    other seeds, platform, and versions of Python and NumPy: row ``i`` has
     the ``i``-th output of ``PCG64(seed)`` as its key, the rows are ordered by the upper
     half of their keys, and the first of each class are tested on.
 
@@ -103,7 +102,7 @@ def split(
     Args:
       data: a ``Dataset``, or ``(x, y)`` with features ``[N, d]`` and labels 0 and 1.
       seeds: different integers of at least 0.
-      test_fraction: the part of the rows to test on, between 0 and 1.
+      test_fraction: fraction of the rows to test on, between 0 and 1.
 
     >>> import numpy as np
     >>> from jaxbern.data import split
@@ -132,7 +131,7 @@ def split(
 def _divided(
     signal: np.ndarray, counts: list[int], seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to train and to test on, in random order."""
+    """Return training and test rows, both in random order."""
     order = _shuffled(len(signal), seed)
     labels = signal[order]
     tested = np.zeros(len(order), bool)
@@ -142,9 +141,9 @@ def _divided(
 
 
 def _shuffled(rows: int, seed: int) -> np.ndarray:
-    """All row numbers in random order.
+    """Return all row numbers in random order.
 
-    NumPy promises the raw output of a bit generator for ever, but not that of
+    NumPy guarantees the raw output of a bit generator across versions, but not that of
     ``Generator.permutation``. With the row number in the lower half of a key no two
     keys are equal, so every sorting algorithm gives the same order.
     """
@@ -159,12 +158,12 @@ def _shuffled(rows: int, seed: int) -> np.ndarray:
 def _ranges(
     x: np.ndarray, trained: np.ndarray, columns: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Smallest and largest training value of each feature for each seed."""
+    """Return the smallest and largest training value of each feature for each seed."""
     low = np.full((len(trained), x.shape[1]), np.inf, np.float32)
     high = -low
     step = max(1, _BLOCK // (4 * x.shape[1]))
     for start in range(0, len(x), step):
-        with np.errstate(over="ignore"):  # what does not fit in float32 is inf: refused
+        with np.errstate(over="ignore"):  # overflow gives infinity, which is refused
             block = np.asarray(x[start : start + step], np.float32)
         if not np.isfinite(block).all():
             row, column = np.argwhere(~np.isfinite(block))[0]
@@ -190,7 +189,7 @@ def _ranges(
 
 
 def _events(data: Dataset | tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Features, and whether each event is signal."""
+    """Return the features, and whether each event is signal; raise if they are invalid."""
     if isinstance(data, Dataset):
         data = data.x, data.y
     if not isinstance(data, tuple) or len(data) != 2:
@@ -219,7 +218,7 @@ def _events(data: Dataset | tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, 
 
 
 def _test_counts(signal: np.ndarray, fraction: float) -> list[int]:
-    """How many background and how many signal events to test on."""
+    """Return the numbers of background and of signal events to test on."""
     if not 0 < fraction < 1:  # NaN fails as well
         raise ValueError(
             f"test_fraction must be between 0 and 1, such as 0.2, got {fraction}"

@@ -1,4 +1,4 @@
-"""Parquet and NumPy files to numbers, a bounded number of rows at a time."""
+"""Read Parquet and NumPy files, a bounded number of rows at a time."""
 
 import contextlib
 import warnings
@@ -16,20 +16,20 @@ BLOCK = 1 << 16  # rows
 
 
 def parquet_fields(path: Path) -> int:
-    """The number of columns."""
+    """Return the number of columns."""
     with _reading(path, "Parquet"), _parquet(path) as file:
         return file.metadata.num_columns
 
 
 def npy_fields(path: Path) -> int:
-    """The number of columns."""
+    """Return the number of columns."""
     return _npy(path).shape[1]
 
 
 def read_parquet(
     path: Path, published: Published, report: Callable[[int], None]
 ) -> Generator[Rows, None, None]:
-    """The rows of a Parquet file: label first, then the features as published."""
+    """Yield the rows of a Parquet file: label first, then the features as published."""
     with _reading(path, "Parquet"), _parquet(path) as file:
         _check_names(path, published, file.schema_arrow)
         size, seen, metadata = path.stat().st_size, 0, file.metadata
@@ -49,8 +49,8 @@ def read_parquet(
 class _Ranges:
     """The smallest and the largest number of each column of a row group.
 
-    The footer has them as well. A page's checksum does not say where it belongs: if bytes
-    were lost or doubled between pages, columns can take the places of others.
+    They are compared with the footer, because a page's checksum does not cover its place:
+    if bytes are lost or doubled between pages, columns can be swapped.
     """
 
     def __init__(self, group):
@@ -59,14 +59,14 @@ class _Ranges:
         self._high = -self._low
 
     def see(self, columns: list[np.ndarray]) -> None:
-        """Some rows of it."""
+        """Update the ranges with some rows."""
         for place, column in enumerate(columns):
             if len(column):
                 self._low[place] = min(self._low[place], column.min())
                 self._high[place] = max(self._high[place], column.max())
 
     def check(self) -> None:
-        """Compare with the footer, as far as that says anything."""
+        """Raise if a range differs from the footer's, where it has one."""
         for place, seen in enumerate(zip(self._low, self._high, strict=True)):
             known = self._group.column(place).statistics
             if known is None or not known.has_min_max:
@@ -81,17 +81,17 @@ class _Ranges:
 def read_npy(
     path: Path, published: Published, report: Callable[[int], None]
 ) -> Generator[Rows, None, None]:
-    """The rows of a two-dimensional array: label first, then the features."""
+    """Yield the rows of a two-dimensional array: label first, then the features."""
     whole = _npy(path)
     for start in range(0, len(whole), BLOCK):
-        # Mapped anew for each block: what has been read does not stay in memory.
+        # Mapped again for each block, so that pages already read do not stay in memory.
         numbers = np.array(_npy(path)[start : start + BLOCK])
         yield _rows(path, published, numbers, start)
         report((start + len(numbers)) * whole.strides[0])
 
 
 def _rows(path: Path, published: Published, numbers: np.ndarray, seen: int) -> Rows:
-    with np.errstate(over="ignore"):  # becomes infinite, which is refused
+    with np.errstate(over="ignore"):  # overflow gives infinity, which is refused
         x = np.ascontiguousarray(numbers[:, 1:], np.float32)
     if rows := checked(x, numbers[:, 0]):
         return rows
@@ -109,7 +109,7 @@ def _parquet(path: Path):
 
 @contextlib.contextmanager
 def _reading(path: Path, what: str) -> Iterator[None]:
-    """Say of a damaged file that it is one, whatever its bytes lead a library to."""
+    """Turn any error of a library on damaged bytes into a ``DataError``."""
     try:
         yield
     except (DataError, ImportError, FileNotFoundError, PermissionError):
@@ -146,7 +146,8 @@ def _check_names(path: Path, published: Published, schema) -> None:
 
 def _npy(path: Path) -> np.ndarray:
     with _reading(path, ".npy"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what a damaged header makes Python parse
+        # Warnings of Python when it parses a damaged header.
+        warnings.simplefilter("ignore")
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise DataError(

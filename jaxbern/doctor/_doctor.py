@@ -1,7 +1,7 @@
-"""``python -m jaxbern doctor``: what is installed, what would run, does it compute.
+"""``python -m jaxbern doctor``: report what is installed, what would run, and check it.
 
-Each check returns findings; one that is wrong says what to do. Nothing here needs more
-than the core packages.
+Each check yields findings; a finding of a problem says what to do about it. Only the core
+packages are needed.
 """
 
 import importlib.metadata
@@ -18,7 +18,7 @@ import jaxbern as jb
 from jaxbern.doctor import _selfcheck
 
 _CORE = ("jax", "jaxlib", "flax", "optax", "numpy")
-# package on PyPI, what it is for, the extra of jaxbern that has it
+# package on PyPI, its purpose, the extra of jaxbern that installs it
 _OPTIONAL = (
     ("jax-cuda12-plugin", "NVIDIA GPUs", "cuda12"),
     ("jax-cuda13-plugin", "NVIDIA GPUs", "cuda13"),
@@ -34,7 +34,7 @@ _OPTIONAL = (
     ("pytest", "the tests", "test"),
 )
 _PLUGINS = ("jax-cuda12-plugin", "jax-cuda13-plugin")
-_WIDTH = 22  # of the names
+_WIDTH = 22  # of the column of names
 _VARIABLES = ("JAX_PLATFORMS", "JAX_ENABLE_X64", "XLA_FLAGS", "JAXBERN_IMPLEMENTATION")
 
 
@@ -44,11 +44,11 @@ class Finding:
 
     name: str
     says: str
-    remedy: str = ""  # what to do; without one all is well
+    remedy: str = ""  # what to do; empty if nothing is wrong
 
 
 def run() -> int:
-    """Print the report; 1 if something is wrong."""
+    """Print the report; return 1 if something is wrong, else 0."""
     wrong = []
     for title, check in CHECKS.items():
         print(title)
@@ -60,7 +60,7 @@ def run() -> int:
                 wrong.append(finding.name)
     if wrong:
         print(
-            f"\nWrong: {', '.join(wrong)}. What to do stands beside each, after '->'."
+            f"\nWrong: {', '.join(wrong)}. The remedy is printed below each, after '->'."
         )
         return 1
     print("\nAll is well.")
@@ -68,7 +68,7 @@ def run() -> int:
 
 
 def _guarded(title: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
-    """A check that fails in a way nobody thought of is a finding as well."""
+    """Run a check; report an unexpected exception as a finding."""
     try:
         yield from check()
     except Exception as error:
@@ -109,7 +109,7 @@ def _devices() -> Iterator[Finding]:
 
 
 def _fitting_plugins() -> Iterator[Finding]:
-    """JAX ignores a plugin of another version, and says so where few look."""
+    """Find CUDA plugins of another version than jaxlib, which JAX ignores quietly."""
     for package in _PLUGINS:
         installed, wanted = _version(package), _version("jaxlib")
         if installed and installed != wanted:
@@ -154,11 +154,11 @@ def _numbers() -> Iterator[Finding]:
 
 
 def _computed(name: str, implementation: str | None) -> Finding:
-    """Values, gradients and second derivatives of one implementation."""
+    """Check values, gradients and second derivatives of one implementation."""
     start = time.perf_counter()
     try:
         wrong = "; ".join(_selfcheck.problems(implementation))
-    except Exception as error:  # a compiler may raise anything
+    except Exception as error:  # compilers raise errors of many types
         wrong = _short(error)
     if not wrong:
         took = time.perf_counter() - start

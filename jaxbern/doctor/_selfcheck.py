@@ -1,8 +1,8 @@
-"""A few values and derivatives of the operator against exact rational arithmetic.
+"""Compare a few values and derivatives of the operator with exact rational arithmetic.
 
-Every float is a rational number, so the textbook sum has an exact value at it. The
-tolerance is what rounding can explain: a few ``eps`` per degree of the sum of the sizes of
-all terms.
+Every float is a rational number, so the textbook sum can be computed exactly. The
+tolerance is a bound on rounding errors: a few ``eps`` per degree, times the sum of the
+absolute values of all terms.
 """
 
 import functools
@@ -24,7 +24,7 @@ TOLERANCE = 8 * (DEGREE + 2) * float(np.finfo(np.float32).eps)
 
 
 def problems(implementation: str | None) -> list[str]:
-    """What is wrong with an implementation, in words; nothing if all is well."""
+    """Describe each wrong result of an implementation; an empty list if all are right."""
     x, coeffs = _inputs()
     found = _program(implementation)(x, coeffs)
     y, dx, dc, ddx = (np.asarray(a, np.float64) for a in found)
@@ -47,7 +47,7 @@ def _inputs() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _program(implementation: str | None):
-    """Value, gradients of the sum of all values, and second derivatives."""
+    """Return a program for values, gradients of their sum, and second derivatives."""
     f = functools.partial(jb.bernstein, implementation=implementation)
 
     def slope(x, coeffs):
@@ -76,7 +76,7 @@ def _basis(x: float, degree: int) -> list[Fraction]:
 
 
 def _sums(coeffs, x, *, inside_only):
-    """``sum_k c_k b_k(x)``, and the same of sizes; outside zero if asked for."""
+    """Return ``sum_k c_k b_k(x)`` and ``sum_k |c_k b_k(x)|``; zero outside if asked for."""
     want, limit = np.zeros(x.shape), np.zeros(x.shape)
     for i, w in np.ndindex(*x.shape):
         if inside_only and not -3 <= x[i, w] <= 3:
@@ -88,7 +88,7 @@ def _sums(coeffs, x, *, inside_only):
 
 
 def _moments(x):
-    """``sum_x b_k(x)`` for each neuron, which is also its size."""
+    """Return ``sum_x b_k(x)`` for each neuron, and the scale of its rounding error."""
     sums = [
         [
             sum(column)
@@ -103,7 +103,7 @@ def _moments(x):
 def _compare(what: str, got: np.ndarray, exact) -> str:
     want, limit = exact
     excess = np.abs(got - want) / (TOLERANCE * limit + 1e-30)
-    if (excess <= 1).all():  # NaN is not
+    if (excess <= 1).all():  # False for NaN
         return ""
     worst = np.unravel_index(np.argmax(np.nan_to_num(excess, nan=np.inf)), got.shape)
     return f"{what}: {got[worst]:.9g} instead of {want[worst]:.9g}"

@@ -1,6 +1,6 @@
-"""Files: networks written and read back, writing that leaves no half of a file.
+"""Save and load networks, write files atomically, show progress.
 
-Also the folder of everything that is cached, and the one progress bar.
+Also exports the folder for cached files.
 """
 
 from jaxbern.io._atomic_write import flush as flush

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written under another name, then renamed."""
+"""Write files atomically: under a temporary name, then renamed."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from typing import IO
 
 @contextlib.contextmanager
 def replacing(path: Path, mode: str = "w") -> Iterator[IO]:
-    """A file to write that takes the place of ``path`` when the block ends.
+    """Open a file for writing that replaces ``path`` when the block ends.
 
     If the block raises, ``path`` stays as it was. A process that is killed leaves at most
     a file whose name begins with a dot.
@@ -35,17 +35,17 @@ def replacing(path: Path, mode: str = "w") -> Iterator[IO]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a file, or make one, in one step."""
+    """Write a file atomically, replacing an existing one."""
     with replacing(path) as file:
         file.write(text)
 
 
 def temporary_name(final: Path) -> Path:
-    """A name beside the final one that nobody else uses, now or after a crash."""
+    """Return a unique path next to the final one, also unique across crashes."""
     return final.with_name(f".{final.name}.{uuid.uuid4().hex[:12]}.tmp")
 
 
 def flush(file: IO) -> None:
-    """Bring a file to the disk, so that its name never stands for less than all of it."""
+    """Flush a file to disk before it is renamed, so that a crash cannot truncate it."""
     file.flush()
     os.fsync(file.fileno())

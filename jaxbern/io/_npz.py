@@ -1,8 +1,8 @@
 """A header and arrays in one file of NumPy's ``.npz`` format, without pickle.
 
-``numpy.load(path)["header"].item()`` is the header. NumPy has no name for bfloat16 and its
-like: their bits are stored as unsigned integers, and ``dtypes`` in the header says what
-they are.
+``numpy.load(path)["header"].item()`` is the header. NumPy has no name for bfloat16 and
+similar dtypes: their bits are stored as unsigned integers, and ``dtypes`` in the header
+has the actual dtype.
 """
 
 import contextlib
@@ -19,12 +19,12 @@ import numpy as np
 from jaxbern.io._atomic_write import replacing
 
 _HEADER = "header"
-# Bytes that a header may have when unpacked, and what NumPy puts before an array.
+# Maximum bytes of an unpacked header, and of what NumPy writes before an array.
 _LONGEST_HEADER, _BEFORE_ARRAY = 1 << 20, 1 << 12
 
 
 def write(path: Path, header: dict, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write beside ``path``, then take its place: never half a file under its name."""
+    """Write header and arrays to ``path`` atomically."""
     stored: dict[str, Any] = {k: _storable(array) for k, array in arrays.items()}
     stored[_HEADER] = np.array(json.dumps(header))
     with replacing(path, "xb") as file:
@@ -32,7 +32,7 @@ def write(path: Path, header: dict, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def read_header(path: Path) -> Any:
-    """What the header says; None if there is none."""
+    """Return the header; None if the file has none."""
     with _opened(path) as content:
         if _HEADER not in content:
             return None
@@ -43,7 +43,7 @@ def read_header(path: Path) -> Any:
 def read_arrays(
     path: Path, dtypes: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, np.ndarray]:
-    """The arrays of these names, none of which is unpacked if it is too large."""
+    """Read the named arrays; raise before unpacking one larger than its shape says."""
     with _opened(path) as content:
         for name, dtype in dtypes.items():
             numbers = math.prod(shapes[name]) * jnp.dtype(dtype).itemsize
@@ -53,7 +53,7 @@ def read_arrays(
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[np.lib.npyio.NpzFile]:
-    # NumPy leaves a file of its own open when it cannot read it.
+    # Opened here, because NumPy does not close a file that it cannot read.
     with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
         names = _archive(content).namelist()
         if len(set(names)) < len(names):
@@ -70,7 +70,7 @@ def _check_size(content: np.lib.npyio.NpzFile, name: str, limit: int) -> None:
 
 
 def _archive(content: np.lib.npyio.NpzFile) -> zipfile.ZipFile:
-    assert content.zip is not None  # as long as it is open
+    assert content.zip is not None  # set while the archive is open
     return content.zip
 
 
@@ -83,4 +83,4 @@ def _restored(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def _only_bits(dtype: np.dtype) -> bool:
-    return dtype.kind == "V"  # bfloat16 and its like, for NumPy
+    return dtype.kind == "V"  # how NumPy sees bfloat16 and similar dtypes

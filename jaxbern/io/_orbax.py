@@ -1,8 +1,8 @@
 """A header and arrays as an orbax checkpoint: a directory.
 
 ``orbax.checkpoint.StandardCheckpointer().restore(path)`` gives the arrays. Beside orbax's
-own files ``jaxbern.json`` is the header, and ``SHA256SUMS`` has the checksums of all: orbax
-0.12 alone reads flipped bits in a large array without a word.
+own files, ``jaxbern.json`` is the header, and ``SHA256SUMS`` has the checksums of all
+files: orbax 0.12 itself reads a large array with flipped bits without an error.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ _HEADER, _SUMS = "jaxbern.json", "SHA256SUMS"
 
 
 def write(path: Path, header: dict, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write beside ``path``, then take its place."""
+    """Write to a temporary directory, then move it to ``path``."""
     _check_replaceable(path)
     with tempfile.TemporaryDirectory(
         dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"
@@ -33,7 +33,7 @@ def write(path: Path, header: dict, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def read_header(path: Path) -> Any:
-    """What the header says; None if there is none."""
+    """Return the header; None if the directory has none."""
     header = path / _HEADER
     if not header.is_file():
         return None
@@ -44,8 +44,8 @@ def read_header(path: Path) -> Any:
 def read_arrays(
     path: Path, dtypes: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, np.ndarray]:
-    """The arrays of these names."""
-    del shapes  # every file was compared with its checksum
+    """Read the named arrays, after every file was compared with its checksum."""
+    del shapes  # the checksums make a check of sizes unnecessary
     with _checkpointer() as checkpointer:
         arrays = checkpointer.restore(path)
     return {name: arrays[name] for name in dtypes}
@@ -58,7 +58,7 @@ def _checkpointer():
 
 
 def _replace(path: Path, new: Path, old: Path) -> None:
-    """There is an instant without either: a directory cannot be replaced in one step."""
+    """Replace a directory. This is not atomic: for an instant neither version is there."""
     if path.exists():
         path.rename(old)
     try:
@@ -70,7 +70,7 @@ def _replace(path: Path, new: Path, old: Path) -> None:
 
 
 def _check_replaceable(path: Path) -> None:
-    """Nothing but a checkpoint of ours may be lost: a path can be someone's home."""
+    """Raise if ``path`` holds anything but our checkpoint, as replacing deletes it."""
     others = [path.name] if path.is_file() else _names(path)
     if (path / _SUMS).is_file():
         others = set(others) - {_SUMS, *_sums(path)}
@@ -84,7 +84,7 @@ def _check_replaceable(path: Path) -> None:
 def _check_sums(path: Path) -> None:
     sums = _sums(path)
     for name in set(_names(path)) - {_SUMS, *sums}:
-        if not Path(name).name.startswith("."):  # as a file system or a viewer leaves
+        if not Path(name).name.startswith("."):  # hidden files that file managers leave
             raise ValueError(f"its file {name} is not in {_SUMS}")
     for name, checksum in sums.items():
         if not (path / name).is_file():

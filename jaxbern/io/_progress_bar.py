@@ -1,4 +1,4 @@
-"""The one progress bar: on stderr, drawn by rich, removed when it ends."""
+"""The progress bar of all commands: drawn on stderr by rich, removed at the end."""
 
 import sys
 from typing import Any
@@ -10,10 +10,10 @@ def bar_wanted(choice: bool | None = None) -> bool:
 
 
 def new_bar(*columns: str) -> Any:
-    """A ``rich.progress.Progress`` with a description, a bar, and these columns.
+    """Return a ``rich.progress.Progress`` with a description, a bar, and these columns.
 
-    A column is the name of one of rich's classes, as ``"TimeRemainingColumn"``, or a text
-    with fields of the task, as ``"{task.fields[note]}"``.
+    A column is the name of one of rich's classes, such as ``"TimeRemainingColumn"``, or a
+    text with fields of the task, such as ``"{task.fields[note]}"``.
     """
     from rich import progress
     from rich.console import Console

@@ -1,8 +1,8 @@
-"""A network on disk: what is written, and what is checked before it is believed.
+"""Save and load networks; every part of a file is checked before it is used.
 
 One ``.npz`` file or an orbax checkpoint; both hold a *header* in JSON (format, version,
 options) and the arrays under their names in the module, such as ``first.kernel``. Neither
-holds pickled objects: a file from a stranger may be refused, but runs nothing.
+holds pickled objects, so loading an untrusted file cannot run code.
 """
 
 import contextlib
@@ -23,15 +23,15 @@ FORMAT, VERSION = "jaxbern.MLP", 1
 
 
 class FileError(ValueError):
-    """A path holds no network, or a damaged one; the text says why."""
+    """Raised if a path holds no network or a damaged one; the message says why."""
 
 
 def save(model: MLP, path: Path) -> None:
-    """Write the network; what is at ``path`` is replaced as a whole or left as it was."""
-    path = path.resolve()  # orbax asks for it, and a link stays a link
+    """Write the network; ``path`` is replaced completely or, on failure, unchanged."""
+    path = path.resolve()  # orbax needs an absolute path; links are kept
     arrays = {name: np.asarray(v[...]) for name, v in _variables(model).items()}
     _check_one_network(arrays, model.config)
-    # Orbax refuses empty arrays: the hidden layers of a network of depth 1.
+    # Orbax refuses empty arrays, such as the hidden layers of a network of depth 1.
     arrays = {name: array for name, array in arrays.items() if array.size}
     header = {
         "format": FORMAT,
@@ -46,7 +46,7 @@ def save(model: MLP, path: Path) -> None:
 
 
 def load(path: Path) -> MLP:
-    """The network that :func:`save` wrote, in the mode (train, eval) it was in."""
+    """Load a network that :func:`save` wrote, in the mode (train, eval) it was in."""
     path = path.resolve()
     with _refusing(path):
         if not path.exists():
@@ -71,7 +71,7 @@ def load(path: Path) -> MLP:
 
 @contextlib.contextmanager
 def _refusing(path: Path) -> Iterator[None]:
-    """Say which path it was, whatever a reader says of bytes that may be anything."""
+    """Turn any error of a reader, given arbitrary bytes, into one that names the path."""
     try:
         yield
     except PermissionError:
@@ -87,7 +87,7 @@ def _refusing(path: Path) -> Iterator[None]:
 
 
 def _variables(model: MLP) -> dict[str, nnx.Variable]:
-    """Parameters and running statistics by name."""
+    """Return parameters and running statistics by name."""
     return {
         ".".join(map(str, path)): node
         for path, node in nnx.iter_graph(model)
@@ -96,7 +96,7 @@ def _variables(model: MLP) -> dict[str, nnx.Variable]:
 
 
 def _without_arrays(config: NetworkConfig) -> MLP:
-    """A model with shapes in place of arrays; a custom initialiser is not needed."""
+    """Build the model with shapes instead of arrays; no initialiser is called."""
     options = config.to_dict() | {"init": jax.nn.initializers.zeros}
     model = nnx.eval_shape(lambda: MLP(**options, rngs=nnx.Rngs(0)))
     model.config = nnx.static(config)
@@ -109,7 +109,7 @@ def _check_one_network(arrays: dict[str, np.ndarray], config: NetworkConfig) -> 
         if arrays[name].shape != shape:
             raise ValueError(
                 f"{name} should have shape {list(shape)} by the network's options, got "
-                f"{list(arrays[name].shape)}; of networks stacked by vmap save each alone"
+                f"{list(arrays[name].shape)}; save networks stacked by vmap one by one"
             )
     _check_variance(arrays["var"])
 

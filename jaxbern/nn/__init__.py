@@ -1,7 +1,7 @@
 """Layers and networks: the Flax activation, and the network of the paper.
 
-The network is there as pure functions too (``init``, ``forward``, ...), for what trains,
-draws or measures it.
+The network is also available as pure functions (``init``, ``forward``, ...), which the
+training loop, the plots and the benchmarks use.
 """
 
 from jaxbern.nn._act import BernsteinAct as BernsteinAct

@@ -1,4 +1,4 @@
-"""``jaxbern.convert``: learnable activations for a network that is already there."""
+"""``jaxbern.convert``: replace the activations of an existing network by learnable ones."""
 
 import functools
 from collections.abc import Callable, Iterable
@@ -16,22 +16,22 @@ from jaxbern.nn import _act_core as core
 from jaxbern.nn._act import BernsteinAct
 from jaxbern.nn._inline import Inline, inline_calls
 
-# Also elementwise, of one argument, and in the place of activations.
+# Further elementwise functions of one argument that are used as activations.
 _OTHERS = ("hard_tanh", "hard_sigmoid", "hard_silu", "relu6", "log_sigmoid")
 ACTIVATIONS = (*FUNCTIONS.values(), *(getattr(jax.nn, name) for name in _OTHERS))
 
 
 @dataclass(frozen=True)
 class Replaced:
-    """One activation that is a layer now."""
+    """One activation that was replaced by a layer."""
 
     path: str  # "blocks.0.act"
     function: str  # "gelu"
-    features: int | None  # None: shared, or left to the input as in linen
+    features: int | None  # None if shared, or inferred from the input as in linen
     calls: int = 1
 
     def __str__(self) -> str:
-        """One line."""
+        """Describe the replacement in one line."""
         widths = "" if self.features is None else f"features={self.features}"
         times = "" if self.calls == 1 else f", called {self.calls} times"
         return f"{self.path}: {self.function} -> BernsteinAct({widths}){times}"
@@ -39,14 +39,14 @@ class Replaced:
 
 @dataclass(frozen=True)
 class Conversion:
-    """What :func:`convert` did; ``print`` it.
+    """The report of :func:`convert`; ``print`` shows it.
 
     Attributes:
-      replaced: activations that are layers now.
-      unused: places of activations that the sample did not reach, left as they were.
-      inline: calls in the code of modules, left as they were.
+      replaced: activations that were replaced by layers.
+      unused: paths of activations that the sample did not reach; left unchanged.
+      inline: activations called in the code of modules; left unchanged.
       change: the largest change of an output for the sample.
-      scale: the largest output, to compare with.
+      scale: the largest output, for comparison.
     """
 
     replaced: tuple[Replaced, ...]
@@ -56,7 +56,7 @@ class Conversion:
     scale: float
 
     def __str__(self) -> str:
-        """A line for each activation, and what to do about the rest."""
+        """List the activations, and say how to convert those that were left."""
         lines = [f"replaced {len(self.replaced)} activations"]
         lines += [f"  {each}" for each in self.replaced]
         lines.append(
@@ -86,13 +86,13 @@ def convert(
     upper: Ends = core.UPPER,
     outside: str = core.OUTSIDE,
 ) -> tuple[Any, Conversion]:
-    """Replace the activations that a network holds by layers that start as them.
+    """Replace the activations of a network by layers that start as the same functions.
 
-    Found are functions such as ``nnx.relu``, ``gelu``, ``silu``, ``tanh`` in attributes of
+    Functions such as ``nnx.relu``, ``gelu``, ``silu``, ``tanh`` are found in attributes of
     modules, in lists, tuples and dictionaries there, and in ``nnx.Sequential``. Each becomes
     a :class:`jaxbern.BernsteinAct` that starts as that function, so that a trained network
-    computes nearly what it did, and can be trained further. Activations that are called
-    in the code of a module cannot be replaced: the report names them.
+    computes nearly the same as before and can be trained further. Activations that are
+    called in the code of a module cannot be replaced; the report lists them.
 
     >>> import jax.numpy as jnp, jaxbern as jb
     >>> from flax import nnx
@@ -104,20 +104,20 @@ def convert(
     Replaced(path='layers.1', function='gelu', features=16, calls=1)
 
     Args:
-      model: a ``flax.nnx`` network; it is not changed. (Of ``flax.linen``:
-        :func:`jaxbern.linen.convert`.)
-      sample: an input, from which the widths are learned and on which outputs are
-        compared, in evaluation mode; a tuple if the network takes several arguments.
-      degree: of the polynomials.
-      functions: more functions to replace, of one argument and elementwise.
-      shared: one polynomial per layer instead of one per neuron. An activation that is
-        called with inputs of several widths is shared in any case.
+      model: a ``flax.nnx`` network; it is not changed. For ``flax.linen`` use
+        :func:`jaxbern.linen.convert`.
+      sample: an input that determines the widths and on which the outputs before and
+        after are compared, in evaluation mode; a tuple for several arguments.
+      degree: degree of the polynomials.
+      functions: further elementwise functions of one argument to replace.
+      shared: use one polynomial per layer instead of one per neuron. An activation that
+        is called with inputs of several widths is always shared.
       lower: left end of the interval.
       upper: right end.
       outside: as for :class:`jaxbern.BernsteinAct`.
 
     Returns:
-      The new network, and a :class:`Conversion` that says what was replaced.
+      The new network, and a :class:`Conversion` that lists what was replaced.
     """
     if isinstance(model, linen.Module):
         raise TypeError("model is of flax.linen: write jb.linen.convert(model, ...)")
@@ -166,7 +166,7 @@ def convert(
 
 
 class _Probe:
-    """A function in its place, that notes the widths it is called with."""
+    """Stands in for a function and records the widths it is called with."""
 
     def __init__(self, f: Callable):
         self.f, self.widths = f, []
@@ -181,14 +181,14 @@ def _features(probe: _Probe, shared: bool) -> int | None:
 
 
 def is_known(f: Any, more: tuple = ()) -> bool:
-    """Whether ``f`` is an activation, with or without options given to it."""
+    """Return whether ``f`` is a known activation, possibly a ``functools.partial`` of one."""
     if isinstance(f, functools.partial):
         return not f.args and is_known(f.func, more)
     return any(f is each for each in (*ACTIVATIONS, *more))
 
 
 def name_of(f: Any) -> str:
-    """What to write for ``init=``: a name in quotes, or the function's own."""
+    """Return what to write for ``init=``: a quoted name, or the name of the function."""
     if isinstance(f, functools.partial):
         return name_of(f.func)
     for name, each in FUNCTIONS.items():
@@ -198,10 +198,10 @@ def name_of(f: Any) -> str:
 
 
 def _replace(model: nnx.Module, known: Callable, new: Callable) -> None:
-    """Put ``new(path, f)`` in the place of every known ``f`` that a module holds."""
+    """Replace every known ``f`` that a module holds by ``new(path, f)``."""
 
     def inside(value: Any, path: str) -> Any:
-        """The same object if nothing in it is replaced."""
+        """Return the value with replacements; the same object if there are none."""
         if isinstance(value, list | tuple | nnx.List):
             parts = [inside(part, f"{path}.{k}") for k, part in enumerate(value)]
             same = all(a is b for a, b in zip(parts, value, strict=True))
@@ -222,7 +222,7 @@ def _replace(model: nnx.Module, known: Callable, new: Callable) -> None:
 
 
 def _held(value: Any) -> Any:
-    """Flax asks for a word when a layer takes the place of a function."""
+    """Mark a value as data where Flax requires it to hold a layer."""
     holds = isinstance(
         value, nnx.Module | nnx.List | nnx.Dict | nnx.Variable | jax.Array
     )
@@ -235,7 +235,7 @@ def _outputs(model: nnx.Module, arguments: tuple) -> Any:
 
 
 def difference(before: Any, after: Any) -> tuple[float, float]:
-    """The largest change of any number in a tree of outputs, and the largest number."""
+    """Return the largest change of any number in a tree of outputs, and its scale."""
     change = scale = 0.0
     for a, b in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
         a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)

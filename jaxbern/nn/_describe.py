@@ -1,4 +1,4 @@
-"""``MLP.describe()``: what a network is made of, and what a training step keeps."""
+"""``MLP.describe()``: the layers of a network, and the memory of a training step."""
 
 import math
 
@@ -10,7 +10,7 @@ from jaxbern.nn._network_config import NetworkConfig
 
 
 def table(config: NetworkConfig) -> str:
-    """Layers and parameters, then what follows from them."""
+    """Format layers and parameter counts, effective degree, and memory per sample."""
     shapes = _network.parameter_shapes(config)
     hidden = config.depth - 1
     names = {"first": "first", "hidden": f"hidden x {hidden}", "last": "last"}
@@ -46,7 +46,7 @@ def _count(*arrays) -> str:
 
 
 def _power(base: int, exponent: int) -> str:
-    """``base^exponent``, and how large that is.
+    """Format ``base^exponent`` with its value.
 
     >>> _power(3, 5), _power(25, 150)
     ('3^5 = 243', '25^150, about 10^210')
@@ -57,9 +57,9 @@ def _power(base: int, exponent: int) -> str:
 
 
 def bytes_per_sample(config: NetworkConfig) -> int:
-    """What the forward pass keeps for the backward pass, for each row of the batch.
+    """Return the bytes of residuals per row of the batch.
 
-    Found by asking JAX, with two and with three rows; nothing is computed.
+    JAX is asked for the residuals of two and of three rows; nothing is computed.
     """
     two, three = (_kept(config, rows) for rows in (2, 3))
     return three - two

@@ -1,9 +1,9 @@
-"""What follows the matrix product in a hidden layer: normalise, activate, add the skip.
+"""The part of a hidden layer after the matrix product: normalise, activate, add the skip.
 
-One function for every activation, so that a comparison between two is one of these and
-nothing else. In its *lean* form the backward pass keeps ``z``, the matrix product, and
-statistics per neuron; all else is computed again, which costs arithmetic where memory
-is the limit. In its *standard* form JAX keeps what it needs of separate operations.
+All activations share one function, so that comparisons differ in the activation alone.
+In the *lean* form the residuals are ``z``, the matrix product, and statistics per neuron;
+everything else is recomputed, which trades arithmetic for memory traffic, the usual
+bottleneck. In the *standard* form JAX keeps the residuals of separate operations.
 """
 
 import functools
@@ -19,8 +19,8 @@ from jaxbern.op import arithmetic, bernstein, bernstein_norm
 
 Statistics = tuple[jax.Array, jax.Array]  # mean and variance, each [W]
 
-# The name under which a policy of jax.checkpoint finds the statistics: they are small, and
-# to compute them again reads all of z.
+# The name by which a policy of jax.checkpoint saves the statistics: they are small, and
+# recomputing them would read all of z.
 KEPT = "jaxbern_statistics"
 keep_statistics = jax.checkpoint_policies.save_only_these_names(KEPT)
 
@@ -36,20 +36,20 @@ def hidden_layer(
     with_saturation: bool = False,
     columns: bool = False,
 ) -> tuple[jax.Array, tuple[Statistics, jax.Array | None]]:
-    """``skip + act((z - mean) / std)`` for ``z = h kernel + bias``.
+    """Compute ``skip + act((z - mean) / std)`` for ``z = h kernel + bias``.
 
     Args:
       h: ``[batch, in]``, or ``[in, batch]`` if ``columns``.
       weights: ``kernel [in, W]`` and ``bias [W]``.
       coeffs: ``[n+1, W]`` for ``"bernstein"``, else None.
-      running: statistics to use; None for those of the batch.
+      running: running statistics to use; None to use those of the batch.
       skip: ``[batch, W]``, or None; ``[W, batch]`` if ``columns``.
       config: a ``NetworkConfig``.
       with_saturation: whether to count inputs outside the interval.
-      columns: whether the rows of a batch are the columns of ``h``, ``skip`` and the output.
+      columns: whether ``h``, ``skip`` and the output have the batch as their last axis.
 
     Returns:
-      The output; statistics of ``z`` and the fraction outside, per neuron.
+      The output; the statistics of ``z``; the fraction outside the interval per neuron.
     """
     run = functools.partial(
         _after_product, config=config, with_saturation=with_saturation
@@ -63,25 +63,24 @@ def hidden_layer(
 
 
 def _by_neuron(run: Callable) -> Callable:
-    """``run`` for arrays ``[W, batch]``: vmapped over neurons.
+    """Vmap ``run`` over neurons, for arrays ``[W, batch]``.
 
-    XLA:CPU then has a long innermost loop over rows, in which all numbers of a neuron are
-    constant, where ``[batch, 16]`` gives it 16 elements at a time.
+    The innermost loop of XLA:CPU then runs over all rows with constant parameters of one
+    neuron; with ``[batch, 16]`` it would be only 16 elements long.
     """
     return jax.vmap(run, in_axes=(0, 0, 1, 0, 0))
 
 
 def _after_product(z, bias, coeffs, running, skip, *, config, with_saturation):
-    """The layer's output from ``z = h kernel``, see :func:`hidden_layer`; of ``[batch, W]``
-    or of one neuron's ``[batch]``.
+    """Compute the layer's output from ``z = h kernel``; see :func:`hidden_layer`.
 
-    In the lean form the bias is not added to ``z``, which would be a pass over it, but
-    taken from the mean: in training it then has no effect at all, and its gradient, else
-    rounding errors, is exactly zero.
+    ``z`` is ``[batch, W]``, or ``[batch]`` for one neuron. The lean form subtracts the bias
+    from the mean instead of adding it to ``z``, which saves a pass over ``z``. In training
+    the bias then has no effect, and its gradient is exactly zero instead of rounding noise.
     """
     run = functools.partial(_lean if config.lean else _standard, config=config)
     if config.lean:
-        # No barrier against merging with the forward pass: that is another loop.
+        # prevent_cse is not needed: forward and backward passes are separate loops.
         run = jax.checkpoint(run, policy=keep_statistics, prevent_cse=False)
     else:
         z, bias = z + bias.astype(z.dtype)[None], jnp.zeros_like(bias)
@@ -96,17 +95,17 @@ def _after_product(z, bias, coeffs, running, skip, *, config, with_saturation):
 
 
 def linear(h: jax.Array, weights: dict[str, jax.Array]) -> jax.Array:
-    """``h kernel + bias`` in the dtype of ``h``."""
+    """Compute ``h kernel + bias`` in the dtype of ``h``."""
     return h @ weights["kernel"].astype(h.dtype) + weights["bias"].astype(h.dtype)[None]
 
 
 def _saturated(z, statistics, config: NetworkConfig):
-    """The fraction of each neuron's inputs outside the interval, ``[W]``."""
+    """Return the fraction of each neuron's inputs outside the interval, ``[W]``."""
     mean, var = statistics
     deviation = jnp.sqrt(var + config.epsilon)
     lower, upper = mean + config.lower * deviation, mean + config.upper * deviation
     wide = z.astype(mean.dtype)
-    inside = (wide >= lower[None]) & (wide <= upper[None])  # NaN is not
+    inside = (wide >= lower[None]) & (wide <= upper[None])  # NaN counts as outside
     return jnp.mean((~inside).astype(jnp.float32), axis=0)
 
 
@@ -159,9 +158,9 @@ def _normalise(z, statistics: Statistics, config: NetworkConfig):
 
 
 def batch_statistics(z: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Mean and (biased) variance of ``z [..., W]`` for each neuron, each ``[W]``.
+    """Compute mean and (biased) variance of ``z [..., W]`` per neuron, each ``[W]``.
 
-    Narrow types are summed in float32. Of one neuron's ``[batch]`` they are scalars.
+    Narrow types are summed in float32. For one neuron's ``[batch]`` both are scalars.
     """
     wide = z.astype(arithmetic(z.dtype))
     return _statistics(wide.reshape(-1, z.shape[-1]) if z.ndim > 2 else wide)
@@ -170,9 +169,9 @@ def batch_statistics(z: jax.Array) -> tuple[jax.Array, jax.Array]:
 @jax.custom_jvp
 def _statistics(z: jax.Array) -> tuple[jax.Array, jax.Array]:
     if jax.typeof(z).sharding.spec[0] is not None:
-        # Rows sharded over an explicit axis of a mesh: JAX cannot take one of them.
+        # JAX cannot index a single row if rows are sharded over an explicit mesh axis.
         return _two_passes(z)
-    # XLA:CPU would store `z - z[0]` to sum it twice; two loops over z are faster.
+    # XLA:CPU would store `z - z[0]` to sum it twice; two passes over z are faster.
     return lax.platform_dependent(z, cpu=_two_passes, default=_one_pass)
 
 
@@ -182,10 +181,10 @@ def _two_passes(z):
 
 
 def _one_pass(z):
-    """Sums of ``z - z_0`` and of its square, where ``z_0`` is the first row.
+    """Compute mean and variance from sums of ``z - z_0`` and its square, ``z_0`` a row.
 
-    Without a shift ``E[z^2] - E[z]^2`` loses everything when the mean is far from zero;
-    with this one, no more than the first row is far from the mean.
+    Without a shift, ``E[z^2] - E[z]^2`` cancels when the mean is far from zero; with this
+    one the loss is limited by the distance of the first row from the mean.
     """
     centred = z - z[:1]
     mean = jnp.mean(centred, axis=0)
@@ -195,7 +194,7 @@ def _one_pass(z):
 
 @_statistics.defjvp
 def _statistics_jvp(primals, tangents):
-    """The mean inside the variance has no first-order effect; autodiff would sum it up."""
+    """Differentiate without the mean inside the variance, which has no first-order effect."""
     [z], [dz] = primals, tangents
     mean, var = (checkpoint_name(s, KEPT) for s in _statistics(z))
     dvar = 2 * jnp.mean((z - mean[None]) * dz, axis=0)

@@ -1,4 +1,4 @@
-"""Activations that a module calls by name in its code, where nothing can be replaced."""
+"""Find activations that a module calls in its code, which cannot be replaced."""
 
 import ast
 import inspect
@@ -17,12 +17,12 @@ class Inline(NamedTuple):
 
 
 def inline_calls(classes: Iterable[type], known: Any) -> list[Inline]:
-    """Calls of known functions in the methods of these classes, in order of the source."""
+    """List calls of known functions in the methods of these classes, in source order."""
     found = []
     for kind in dict.fromkeys(classes):
         for name, method in vars(kind).items():
             plain = inspect.unwrap(method) if callable(method) else method
-            # Not a function that is the default of a field.
+            # Skip functions that are the default value of a dataclass field.
             own = getattr(plain, "__qualname__", "").startswith(kind.__qualname__ + ".")
             if own and isinstance(plain, FunctionType):
                 found += _in_method(f"{kind.__name__}.{name}", plain, known)
@@ -33,7 +33,8 @@ def _in_method(name: str, method: FunctionType, known: Any) -> Iterator[Inline]:
     try:
         lines, first = inspect.getsourcelines(method)
         tree = ast.parse(textwrap.dedent("".join(lines)))
-    except (OSError, SyntaxError):  # typed into an interpreter, or a lambda in a line
+    # Source not available, or a lambda inside an expression.
+    except (OSError, SyntaxError):
         return
     file = method.__code__.co_filename.replace("\\", "/").rpartition("/")[2]
     for node in ast.walk(tree):
@@ -45,7 +46,7 @@ def _in_method(name: str, method: FunctionType, known: Any) -> Iterator[Inline]:
 
 
 def _resolved(node: ast.expr, method: FunctionType) -> Any:
-    """What ``nnx.relu`` or ``relu`` stands for in the method's module; None if unknown."""
+    """Resolve ``nnx.relu`` or ``relu`` in the method's module; None if unknown."""
     if isinstance(node, ast.Name):
         cells = zip(method.__code__.co_freevars, method.__closure__ or (), strict=False)
         enclosed = {name: cell.cell_contents for name, cell in cells}

@@ -1,4 +1,4 @@
-"""The Bernstein activations of a network, and what goes into each of them."""
+"""Find the Bernstein activations of a network and record their inputs."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ class Layer:
     """One layer of activations, as plain arrays.
 
     Attributes:
-      name: where it is in the network.
+      name: its path in the network.
       coeffs: ``[W, n+1]``.
-      lower: left ends of the intervals, ``[W]``; ``upper`` the right ones.
-      outside: what happens beyond them, ``"clamp"`` or ``"linear"``.
+      lower: left ends of the intervals, ``[W]``; ``upper`` has the right ends.
+      outside: the rule beyond them, ``"clamp"`` or ``"linear"``.
       inputs: ``[N, W]``, or None if the network was not run.
     """
 
@@ -40,10 +40,10 @@ Calls = list[np.ndarray] | None  # the inputs of each call; None if there was no
 
 
 def layers(module: nnx.Module, inputs: Any = None) -> list[Layer]:
-    """All layers of Bernstein activations, in the order of their names in the network.
+    """Return all layers of Bernstein activations, ordered by their path in the network.
 
     With ``inputs`` (a tuple if the network takes several) a copy of the network in
-    evaluation mode is run on them; the network itself stays as it is. The order is then
+    evaluation mode is run on them; the network itself is not changed. The order is then
     that of the first calls, and layers that were not called come last.
     """
     if not isinstance(module, nnx.Module):
@@ -78,13 +78,13 @@ def _find(module: nnx.Module) -> dict[Path, Part]:
         if isinstance(part, BernsteinAct)
         or (isinstance(part, MLP) and part.coeffs is not None)
     }
-    # Names and indices do not compare with one another, texts and numbers do.
+    # Attribute names and indices cannot be compared: sort by type first.
     order = sorted(found, key=lambda path: [(str(type(k)), k) for k in path])
     return {path: found[path] for path in order}
 
 
 def _recorded(kind: type, called: Callable[[], None]) -> type:
-    """The class, with calls that can be captured and are announced."""
+    """Subclass ``kind`` so that its calls can be captured and are announced."""
 
     def call(self, x):
         called()
@@ -97,7 +97,7 @@ def _recorded(kind: type, called: Callable[[], None]) -> type:
 def _unstacked(
     path: Path, part: Part, calls: Calls
 ) -> Iterator[tuple[Path, Part, Calls]]:
-    """The part itself, or each of those that ``nnx.vmap`` or ``nnx.scan`` stacks in it."""
+    """Yield the part, or each of those that ``nnx.vmap`` or ``nnx.scan`` stacks in it."""
     coeffs = part.coeffs[...]
     if coeffs.ndim == (3 if isinstance(part, MLP) else 1 if part.config.shared else 2):
         yield path, part, calls
@@ -116,12 +116,12 @@ def _unstacked(
 
 
 def _rows(calls: Iterable[np.ndarray]) -> np.ndarray:
-    """All inputs of a part as rows of neurons or features."""
+    """Concatenate all inputs of a part as rows of features."""
     return np.concatenate([x.reshape(-1, x.shape[-1]) for x in calls])
 
 
 def _run(module: nnx.Module, found: dict[Path, Part], inputs: Any) -> dict[Path, Calls]:
-    """What each part was called with, call by call."""
+    """Return the inputs of each part, call by call."""
     order: dict[Path, None] = {}
     for path, part in found.items():
         part.__class__ = _recorded(type(part), lambda path=path: order.setdefault(path))
@@ -139,7 +139,7 @@ def _run(module: nnx.Module, found: dict[Path, Part], inputs: Any) -> dict[Path,
 
 def _of_layer(path: Path, act: BernsteinAct, inputs: np.ndarray | None) -> Layer:
     coeffs = np.asarray(act.coefficients, np.float64)
-    if coeffs.ndim == 1:  # shared: shown once for each neuron if their number is known
+    if coeffs.ndim == 1:  # shared: repeated for each neuron if their number is known
         width = act.features or (1 if inputs is None else inputs.shape[-1])
         coeffs = np.broadcast_to(coeffs, (width, len(coeffs)))
     lower, upper = (
@@ -174,7 +174,7 @@ def _of_network(path: Path, network: MLP, rows: np.ndarray | None) -> list[Layer
 
 
 def _normalised(network: MLP, x: np.ndarray) -> list[np.ndarray]:
-    """What goes into the activations of each hidden layer, after BatchNorm."""
+    """Return the inputs of each hidden layer's activations, after BatchNorm."""
     config, params = network.config, network.params()
     h = _network.checked_input(config, x)
     coeffs = config.layer.coefficients(params["coeffs"])

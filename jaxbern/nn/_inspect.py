@@ -13,11 +13,11 @@ from jaxbern.nn._inside import Layer, layers
 from jaxbern.nn._telemetry import SPREAD
 from jaxbern.op import bernstein
 
-# Where a verdict begins. In the networks that were seen to fail, inputs used less than
-# 1% of the interval from the second or third layer on; in those that learned, more than 5%.
+# Thresholds of the verdicts. In networks that failed to learn, inputs used less than 1% of
+# the interval from the second or third layer on; in those that learned, more than 5%.
 DEAD, EXPLODED, OFTEN, WEAK = 0.01, 100.0, 0.5, 0.01
 # A deep network without normalisation shrinks its signal with any activation, as slopes
-# near zero are about one half. It dies of its activations if gelu would leave this much more.
+# near zero are about one half. The activations are blamed if gelu would leave this much more.
 BEHIND = 10.0
 
 
@@ -26,11 +26,11 @@ class LayerUse:
     """How one layer of activations is used.
 
     Attributes:
-      name: where it is in the network.
+      name: its path in the network.
       outside: the fraction of inputs outside the interval.
       spread: four standard deviations of the inputs over the length of the interval.
       gain: standard deviation of the outputs over that of the inputs.
-      verdict: what to make of it; ``"fine"``, or what is wrong and what to try.
+      verdict: ``"fine"``, or what is wrong and what to try.
     """
 
     name: str
@@ -42,17 +42,17 @@ class LayerUse:
 
 @dataclass(frozen=True)
 class Inspection:
-    """The layers in the order of their calls; ``print`` it for a table."""
+    """Layers in call order; ``print`` shows a table."""
 
     layers: tuple[LayerUse, ...]
 
     @property
     def fine(self) -> bool:
-        """Whether nothing is wrong with any layer."""
+        """Whether every layer is fine."""
         return all(layer.verdict == "fine" for layer in self.layers)
 
     def __str__(self) -> str:
-        """A table with a row for each layer."""
+        """Format a table with one row per layer."""
         width = max(len("layer"), *(len(layer.name) for layer in self.layers))
         lines = [
             f"{'layer':<{width}} {'outside':>8} {'spread':>8} {'gain':>8}  verdict"
@@ -66,14 +66,15 @@ class Inspection:
 
 
 def inspect(model: nnx.Module, x: Any) -> Inspection:
-    """How the activations of a network are used by inputs ``x``, with a verdict for each.
+    """Measure how inputs ``x`` use the activations of a network, with a verdict for each.
 
-    For every ``jb.BernsteinAct`` and every layer of a ``jb.MLP``: the fraction of inputs
-    outside the interval; their spread, four standard deviations over its length (50% for
-    standard normal inputs on [-4, 4]); the gain, by which the layer multiplies the spread.
-    A signal that dies shows in the spread: the polynomials then see one point only, and
-    gradients vanish with it. Deep networks without normalisation shrink their signal with
-    any activation; where gelu would leave as little, the verdict says so.
+    For every ``jb.BernsteinAct`` and every layer of a ``jb.MLP`` it reports the fraction of
+    inputs outside the interval; their spread, four standard deviations over its length
+    (50% for standard normal inputs on [-4, 4]); and the gain, the factor by which the layer
+    multiplies the standard deviation. A vanishing signal shows in the spread: the
+    polynomials then see a single point, and gradients vanish too. Deep networks without
+    normalisation shrink their signal with any activation; where gelu would leave as
+    little, the verdict says so.
 
     >>> import jax, jaxbern as jb
     >>> from flax import nnx
@@ -101,13 +102,12 @@ def inspect(model: nnx.Module, x: Any) -> Inspection:
 
 def _uses(found: list[Layer]) -> Iterator[LayerUse]:
     dead = None
-    more = (
-        1.0  # by this factor gelu, in place of the layers so far, would have left more
-    )
+    more = 1.0  # how much larger the signal would be with gelu in all layers so far
     for index, layer in enumerate(found):
         outside, spread, gain, ordinary = _measured(layer)
         if index == 0 and spread > 0:
-            more = max(1.0, DEAD / spread)  # what the first layer gets should be of use
+            # Inputs that are too small before the first layer count as a fault as well.
+            more = max(1.0, DEAD / spread)
         dies = spread < DEAD and (dead is not None or not more < BEHIND)
         if dies and dead is None:
             verdict = _dies(layer.name, spread)
@@ -121,7 +121,7 @@ def _uses(found: list[Layer]) -> Iterator[LayerUse]:
 
 
 def _measured(layer: Layer) -> tuple[float, float, float, float]:
-    """Fraction outside, spread, gain and the gain of gelu, over all neurons of a layer."""
+    """Return fraction outside, spread, gain, and gain of gelu, over a layer's neurons."""
     x = np.asarray(layer.inputs, np.float32)
     if len(x) < 2:
         raise ValueError(
@@ -151,7 +151,7 @@ def _dies(name: str, spread: float) -> str:
 
 
 def _verdict(layer: Layer, outside: float, spread: float, gain: float) -> str:
-    """Verdict on a layer where the signal is alive."""
+    """Return the verdict on a layer whose signal has not vanished."""
     if not math.isfinite(spread):
         return "inputs are not finite"
     if spread < DEAD:
@@ -177,7 +177,7 @@ def _verdict(layer: Layer, outside: float, spread: float, gain: float) -> str:
 
 
 def _percent(fraction: float) -> str:
-    """Two digits, and an exponent only where there is no other way."""
+    """Format with two significant digits, with an exponent only for tiny fractions."""
     value = 100 * fraction
     if not math.isfinite(value):
         return str(value)

@@ -20,8 +20,8 @@ class MLP(nnx.Module):
 
     The hidden layers after the first add their input to their output (``residual``); a
     last Linear gives ``out_features`` logits. BatchNorm has no scale and no shift. Layers
-    are stacked and scanned over, so 150 compile as fast as 5, and a backward pass keeps
-    two arrays per layer, the least without computing matrix products again.
+    are stacked and scanned over, so 150 compile as fast as 5, and the residuals are two
+    arrays per layer, the minimum without recomputing matrix products.
 
     >>> import jax.numpy as jnp, jaxbern as jb
     >>> from flax import nnx
@@ -32,7 +32,7 @@ class MLP(nnx.Module):
     1906
 
     ``model.eval()`` makes it use running statistics, as in Flax. The fraction of inputs
-    outside the interval, ``[depth, width]``, comes with any call when asked for:
+    outside the interval, ``[depth, width]``, can be captured from any call:
 
     >>> model.eval()
     >>> logits, seen = nnx.capture(model, nnx.Intermediate)(jnp.zeros((32, 28)))
@@ -73,27 +73,27 @@ class MLP(nnx.Module):
           width: number ``W`` of neurons in each.
           activation: ``"bernstein"``, ``"relu"``, ``"leaky_relu"`` (slope 0.1), ``"selu"`` or
             ``"gelu"``.
-          degree: of the Bernstein polynomials.
+          degree: degree of the Bernstein polynomials.
           residual: add the input of each hidden layer but the first to its output.
           out_features: number of logits.
           lower: left end of the interval of each activation, after BatchNorm.
           upper: right end.
           outside: ``"clamp"`` or ``"linear"``, as for :func:`jaxbern.bernstein`.
-          init: of the coefficients, as in :class:`jaxbern.BernsteinAct`; but ``"smooth"``
-            and ``"normal"`` have standard deviation ``1 / W``, as in the paper.
+          init: initialiser of the coefficients, as in :class:`jaxbern.BernsteinAct`; but
+            ``"smooth"`` and ``"normal"`` have standard deviation ``1 / W``, as in the paper.
           monotone: make every polynomial increasing.
-          momentum: of the running statistics, in Flax's sense.
+          momentum: momentum of the running statistics, in Flax's sense.
           epsilon: added to the variance.
-          lean: keep only what the backward pass cannot compute again cheaply. False is
-            the network as separate operations, for comparison.
-          remat: compute each layer's matrix product again in the backward pass: half
-            the memory for a third more arithmetic.
+          lean: keep only residuals that are expensive to recompute. False runs the network
+            as separate operations, for comparison.
+          remat: recompute each layer's matrix product in the backward pass: half the
+            memory for a third more arithmetic.
           use_running_average: use the running statistics; ``model.eval()`` sets it.
-          dtype: of the computation; that of the input if not given. Statistics and
+          dtype: dtype of the computation; that of the input if not given. Statistics and
             polynomials are computed in float32 at least.
           param_dtype: dtype of the parameters.
           implementation: as for :func:`jaxbern.bernstein`.
-          rngs: where the key of the initialisation comes from, stream ``params``.
+          rngs: source of the initialiser's key, stream ``params``.
         """
         config = NetworkConfig(
             in_features,
@@ -129,7 +129,7 @@ class MLP(nnx.Module):
     def __call__(
         self, x: Shaped[ArrayLike, "*batch inputs"]
     ) -> Float[Array, "*batch outputs"]:
-        """Logits ``[..., out_features]`` for ``x [..., in_features]``.
+        """Compute logits ``[..., out_features]`` for ``x [..., in_features]``.
 
         In training mode the running statistics are updated.
         """
@@ -158,7 +158,7 @@ class MLP(nnx.Module):
         return out.logits.reshape(*x.shape[:-1], self.config.out_features)
 
     def params(self) -> dict[str, Any]:
-        """The parameters as the pure functions of ``jaxbern.nn`` take them."""
+        """Return the parameters in the form that the pure functions of ``jaxbern.nn`` take."""
         params: dict[str, Any] = {
             name: {"kernel": part.kernel[...], "bias": part.bias[...]}
             for name, part in (
@@ -173,11 +173,11 @@ class MLP(nnx.Module):
 
     @property
     def parameter_count(self) -> int:
-        """How many numbers are trained."""
+        """Number of trained parameters."""
         return self.config.parameter_count
 
     def describe(self) -> str:
-        """A table of layers and parameters, the effective degree, memory per sample.
+        """Format a table of layers and parameters, effective degree, memory per sample.
 
         >>> from flax import nnx
         >>> print(MLP(28, depth=5, width=16, degree=3, rngs=nnx.Rngs(0)).describe())
@@ -196,9 +196,9 @@ class MLP(nnx.Module):
     def save(self, path: str | Path) -> None:
         """Write parameters, running statistics and options to ``path``.
 
-        A path that ends in ``.npz`` becomes one file, any other an orbax checkpoint. It
-        appears whole or not at all. A directory that holds anything but such a
-        checkpoint is not overwritten.
+        A path that ends in ``.npz`` becomes one file, any other an orbax checkpoint. The
+        write is atomic. A directory that holds anything but such a checkpoint is not
+        overwritten.
         """
         from jaxbern.io import model_files
 
@@ -206,9 +206,10 @@ class MLP(nnx.Module):
 
     @classmethod
     def load(cls, path: str | Path) -> "MLP":
-        """The network that :meth:`save` wrote, in the mode (train, eval) it was in.
+        """Load a network that :meth:`save` wrote, in the mode (train, eval) it was in.
 
-        Reading a file runs no code from it. A damaged or foreign one is a ``ValueError``.
+        Loading never runs code from the file. A damaged file, or one that is not a
+        network, raises ``ValueError``.
         """
         from jaxbern.io import model_files
 
@@ -216,13 +217,13 @@ class MLP(nnx.Module):
 
     @classmethod
     def from_config(cls, config: NetworkConfig, *, rngs: nnx.Rngs) -> "MLP":
-        """The network with these options."""
+        """Create the network with these options."""
         return cls(**config.to_dict(), rngs=rngs)
 
 
 class Linear(nnx.Module):
-    """Weights ``[..., in, out]`` and biases ``[..., out]``; of hidden layers a stack."""
+    """Weights ``[..., in, out]`` and biases ``[..., out]``; hidden layers are stacked."""
 
     def __init__(self, kernel: jax.Array, bias: jax.Array):
-        """Hold the arrays."""
+        """Store the arrays as parameters."""
         self.kernel, self.bias = nnx.Param(kernel), nnx.Param(bias)

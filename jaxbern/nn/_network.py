@@ -37,7 +37,7 @@ def init(config: NetworkConfig, key: jax.Array, init_coeffs=None) -> dict[str, A
 
 
 def parameter_shapes(config: NetworkConfig) -> dict[str, Any]:
-    """What :func:`init` returns, as shapes and dtypes; no initialiser is called."""
+    """Return the shapes and dtypes of what :func:`init` returns, without calling it."""
     zeros = jax.nn.initializers.zeros
     return jax.eval_shape(lambda key: init(config, key, zeros), jax.random.key(0))
 
@@ -50,7 +50,7 @@ def _init_linears(key: jax.Array, config: NetworkConfig) -> dict[str, Any]:
         "last": (width + 1, out),
     }
     ends = list(itertools.accumulate(math.prod(shape) for shape in shapes.values()))
-    # One draw for all: XLA takes a third of a second to compile each.
+    # Draw once for all: XLA takes a third of a second to compile each draw.
     drawn = jax.random.uniform(key, ends[-1:], config.param_dtype, -1, 1)
     params = {}
     for (name, shape), part in zip(
@@ -62,7 +62,7 @@ def _init_linears(key: jax.Array, config: NetworkConfig) -> dict[str, Any]:
 
 
 def init_statistics(config: NetworkConfig) -> Statistics:
-    """Running mean and variance of every hidden layer, each ``[depth, width]``."""
+    """Return initial running mean and variance of all layers, each ``[depth, width]``."""
     shape, dtype = (config.depth, config.width), arithmetic(config.param_dtype)
     return jnp.zeros(shape, dtype), jnp.ones(shape, dtype)
 
@@ -70,7 +70,7 @@ def init_statistics(config: NetworkConfig) -> Statistics:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Output:
-    """What one forward pass gives."""
+    """The result of a forward pass."""
 
     logits: jax.Array  # [batch, out_features]
     statistics: Statistics  # of the batch or running, each [depth, width]
@@ -86,9 +86,9 @@ def forward(
     with_saturation: bool = False,
     columns: bool = False,
 ) -> Output:
-    """The network at ``x [batch, in_features]``.
+    """Apply the network to ``x [batch, in_features]``.
 
-    With ``running`` statistics normalise by these (evaluation), with None by the batch's.
+    Normalises by ``running`` statistics if given (evaluation), else by those of the batch.
     The hidden layers are one ``lax.scan``: a program for 150 layers is as long as for 5.
     With ``columns`` they work on ``[width, batch]``, which takes about half the time on a CPU;
     the numbers are the same but for rounding.
@@ -101,8 +101,8 @@ def forward(
     )
     coeffs = params.get("coeffs")
     if coeffs is not None:
-        # Kernels want [n+1, W]: transposed for all layers at once, and in a layer back
-        # again, which is no operation together with theirs.
+        # Kernels want [n+1, W]. All layers are transposed at once; the transpose inside a
+        # layer cancels with that of the operator and costs nothing.
         coeffs = jnp.swapaxes(config.layer.coefficients(coeffs), 1, 2)
     first, others = (
         jax.tree.map(operator.itemgetter(part), (coeffs, running))
@@ -123,12 +123,12 @@ def forward(
 def _layers(
     config: NetworkConfig, with_saturation: bool, columns: bool, implementation: str
 ):
-    """The first hidden layer, and the one to scan over the others.
+    """Return functions for the first hidden layer and for the layers scanned over.
 
-    The same functions each time: outside of jit JAX would compile the scan over a new one
-    with every call. They are traced with the implementation that was asked for.
+    They are cached: outside jit, JAX would compile the scan over a new function at every
+    call. The requested implementation is part of the cache key.
     """
-    del implementation  # from the context or the environment, if not in the options
+    del implementation  # part of the cache key only
     layer = functools.partial(
         hidden_layer, config=config, with_saturation=with_saturation, columns=columns
     )
@@ -142,7 +142,7 @@ def _layers(
 
 
 def checked_input(config: NetworkConfig, x: ArrayLike) -> jax.Array:
-    """``x [..., in_features]`` in floating point, or an error that says what to write."""
+    """Return ``x [..., in_features]`` in floating point; raise if its width is wrong."""
     x = floating("x", x)
     if x.ndim < 2 or x.shape[-1] != config.in_features:
         raise ValueError(
@@ -156,7 +156,7 @@ def checked_input(config: NetworkConfig, x: ArrayLike) -> jax.Array:
 def update_running(
     config: NetworkConfig, running: Statistics, batch: Statistics, rows: int
 ) -> Statistics:
-    """Exponential averages, as PyTorch keeps them: of the unbiased variance."""
+    """Update the exponential averages as PyTorch does, with the unbiased variance."""
     unbiased = rows / max(rows - 1, 1)
     weight = 1 - config.momentum
     mean, var = (

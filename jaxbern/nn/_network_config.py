@@ -30,7 +30,7 @@ ACTIVATIONS = (*FIXED, BERNSTEIN)
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """All options of :class:`jaxbern.MLP`; plain values, so that JSON can hold them."""
+    """All options of :class:`jaxbern.MLP`, as plain values that JSON can represent."""
 
     in_features: int
     depth: int
@@ -53,7 +53,7 @@ class NetworkConfig:
     implementation: str | None = None
 
     def __post_init__(self):
-        """Refuse what cannot work before any array is made."""
+        """Validate the options before any array is created."""
         for name in ("in_features", "depth", "width", "out_features"):
             object.__setattr__(self, name, whole(name, getattr(self, name), 1))
         for name in ("residual", "lean", "remat"):
@@ -63,7 +63,7 @@ class NetworkConfig:
                 f"activation must be one of {', '.join(map(repr, ACTIVATIONS))}, "
                 f"got {self.activation!r}"
             )
-        for name in ("lower", "upper"):  # those of NumPy are not JSON
+        for name in ("lower", "upper"):  # NumPy scalars are not JSON
             object.__setattr__(self, name, number(name, getattr(self, name)))
         object.__setattr__(self, "momentum", checked_momentum(self.momentum))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
@@ -93,13 +93,14 @@ class NetworkConfig:
     def to_dict(self) -> dict[str, Any]:
         """Convert for JSON; ``NetworkConfig(**config.to_dict()) == config``."""
         options = dataclasses.asdict(self)
-        if self.outside == "clamp":  # as in files from before it could be chosen
+        # Omitted, as in files of versions without this option.
+        if self.outside == "clamp":
             del options["outside"]
         return options
 
     @property
     def parameter_count(self) -> int:
-        """The paper's count, from the options alone.
+        """Number of parameters, by the paper's formula.
 
         >>> NetworkConfig(28, 5, 16, activation="relu").parameter_count
         1586

@@ -1,4 +1,4 @@
-"""How often an activation is used outside its interval."""
+"""``jaxbern.saturation``: the fraction of inputs outside the interval."""
 
 import jax.numpy as jnp
 
@@ -11,11 +11,11 @@ def saturation(
     lower: Ends = -3.0,
     upper: Ends = 3.0,
 ) -> Float[Array, " width"]:
-    """The fraction of inputs outside ``[lower, upper]``, for each neuron.
+    """Return the fraction of inputs outside ``[lower, upper]`` for each neuron.
 
-    ``x [..., W]`` gives ``[W]`` in float32. There the activation is constant and passes no
-    gradient, so a neuron whose fraction nears one has stopped learning. NaN counts as
-    outside.
+    ``x [..., W]`` gives ``[W]`` in float32. A clamped activation is constant outside and
+    passes no gradient, so a neuron whose fraction is near one has stopped learning. NaN
+    counts as outside.
 
     >>> saturation(jnp.array([[-4.0, 0.0], [1.0, 3.0]])).tolist()
     [0.5, 0.0]

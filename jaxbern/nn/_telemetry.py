@@ -1,4 +1,4 @@
-"""How an activation is used: what reaches it, and what leaves it."""
+"""Measure how inputs use an activation: saturation, spread and gain."""
 
 import jax
 import jax.numpy as jnp
@@ -14,11 +14,12 @@ SPREAD = 4
 def of_layer(
     x: jax.Array, y: jax.Array, lower: Ends, upper: Ends
 ) -> dict[str, jax.Array]:
-    """Measure each neuron over all axes of ``x [..., W]`` but the last, by name.
+    """Measure each neuron over all axes of ``x [..., W]`` but the last.
 
-    ``saturation``, the fraction of inputs outside the interval; ``spread``, four standard
-    deviations of the inputs as a fraction of the interval; ``gain``, the deviation of the
-    outputs over that of the inputs (0 if inputs are all the same).
+    Returns a dictionary: ``saturation``, the fraction of inputs outside the interval;
+    ``spread``, four standard deviations of the inputs as a fraction of the interval;
+    ``gain``, the standard deviation of the outputs over that of the inputs (0 if all
+    inputs are equal).
     """
     deviations = []
     for value in (x, y):

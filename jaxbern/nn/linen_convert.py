@@ -1,4 +1,4 @@
-"""``jaxbern.linen.convert``: learnable activations for a linen network."""
+"""``jaxbern.linen.convert``: replace the activations of a linen network."""
 
 import dataclasses
 import functools
@@ -28,11 +28,11 @@ def convert(
     upper: Ends = core.UPPER,
     outside: str = core.OUTSIDE,
 ) -> tuple[Any, dict[str, Any], Conversion]:
-    """Replace the activations that a linen network is given by layers that start as them.
+    """Replace the activations of a linen network by layers that start as the same functions.
 
-    Found are functions such as ``nn.relu`` in the fields of modules (``act: Callable =
-    nn.gelu``), in lists and dictionaries there, and in ``nn.Sequential``. Those that the
-    code of a module calls cannot be replaced: the report names them.
+    Functions such as ``nn.relu`` are found in the fields of modules (``act: Callable =
+    nn.gelu``), in lists and dictionaries there, and in ``nn.Sequential``. Activations that
+    are called in the code of a module cannot be replaced; the report lists them.
 
     >>> import jax, jax.numpy as jnp, jaxbern as jb
     >>> from flax import linen as nn
@@ -45,16 +45,17 @@ def convert(
     Args:
       module: a ``flax.linen`` network.
       variables: its parameters and other collections, trained or not.
-      sample: an input, on which outputs are compared; a tuple of several arguments.
-      degree: of the polynomials.
-      functions: more functions to replace, of one argument and elementwise.
-      shared: one polynomial per layer instead of one per neuron.
+      sample: an input on which the outputs before and after are compared; a tuple for
+        several arguments.
+      degree: degree of the polynomials.
+      functions: further elementwise functions of one argument to replace.
+      shared: use one polynomial per layer instead of one per neuron.
       lower: left end of the interval.
       upper: right end.
       outside: as for :class:`jaxbern.BernsteinAct`.
 
     Returns:
-      The new network, its variables (the old ones, and coefficients), and a report.
+      The new network, its variables (the old ones and the coefficients), and a report.
     """
     if not isinstance(module, linen.Module):
         raise TypeError(
@@ -93,7 +94,7 @@ def convert(
 
 
 def _inside(value: Any, path: str, known: Callable, layer: Callable) -> Any:
-    """The same object if nothing in it is replaced."""
+    """Return the value with replacements; the same object if there are none."""
 
     def within(part, name):
         return _inside(part, f"{path}.{name}".lstrip("."), known, layer)
@@ -133,9 +134,12 @@ def _classes(module: linen.Module) -> Iterable[type]:
 
 
 def _merged(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """The old variables, and of the new ones those that were not there."""
+    """Return the old variables, and those new ones that were not there before."""
     flat = traverse_util.flatten_dict(new), traverse_util.flatten_dict(old)
     if lost := flat[1].keys() - flat[0].keys():
         names = ", ".join("/".join(map(str, path)) for path in sorted(lost))
-        raise ValueError(f"variables hold what the network does not have: {names}")
+        raise ValueError(
+            f"variables must belong to the network; it has no {names}: pass those that its "
+            "init returned"
+        )
     return traverse_util.unflatten_dict(flat[0] | flat[1])

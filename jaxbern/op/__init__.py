@@ -1,6 +1,6 @@
 """The operator: its arguments, and which implementation computes it.
 
-What other packages of jaxbern use of it; users find it in ``jaxbern``.
+Exports what other packages of jaxbern need; users import it from ``jaxbern``.
 """
 
 from jaxbern.op._dispatch import explain as explain

@@ -1,4 +1,4 @@
-"""The user's say in which implementation runs: argument, context, environment."""
+"""Let callers select an implementation: by argument, context or environment."""
 
 import contextlib
 import contextvars
@@ -22,8 +22,8 @@ def implementation(name: str) -> Iterator[None]:
     """Use one implementation for every call traced inside the ``with`` block.
 
     An ``implementation=`` argument still wins; the environment variable
-    ``JAXBERN_IMPLEMENTATION`` is asked last. A function that JAX has already traced keeps
-    what it was traced with.
+    ``JAXBERN_IMPLEMENTATION`` has the lowest priority. A function that JAX has already
+    traced keeps the implementation it was traced with.
 
     >>> import jax.numpy as jnp, jaxbern as jb
     >>> with jb.implementation("xla"):
@@ -44,10 +44,10 @@ def explain(
     platform: str | None = None,
     implementation: str | None = None,
 ) -> str:
-    """Which implementation a call would use, and why, in one line.
+    """Say in one line which implementation a call would use, and why.
 
-    ``platform`` is that of JAX's first device if not given. Raises ``NotImplementedError``
-    like the call itself if the implementation is named and cannot run.
+    ``platform`` defaults to that of JAX's first device. Raises ``NotImplementedError``, as
+    the call itself would, if the named implementation cannot run.
 
     >>> import jaxbern as jb
     >>> jb.explain(platform="cpu")
@@ -61,7 +61,7 @@ def explain(
 
 
 def requested(name: str | None) -> str:
-    """The name that the argument, the context or the environment asks for, or auto."""
+    """Return the name requested by argument, context or environment; else auto."""
     if name is not None:
         return _checked(name, "implementation=")
     if (name := _context.get()) is not None:

@@ -81,14 +81,14 @@ def bernstein_norm(
 
     .. math:: y = r + \sigma\left(\frac{z - \mu}{\sqrt{v + \epsilon}}\right)
 
-    The same numbers as three operations, but the normalised value never exists: ``sigma``
-    of it on ``[l, u]`` is ``sigma`` of ``z - mean`` on ``[l std, u std]``, and the kernels
-    subtract the mean from what they have loaded. The backward pass keeps ``z`` and numbers
-    per neuron; a GPU kernel reads ``z`` and the incoming gradient once for all gradients.
+    The result equals that of three operations, but the normalised value is never stored:
+    ``sigma`` of it on ``[l, u]`` is ``sigma`` of ``z - mean`` on ``[l std, u std]``, and the
+    kernels subtract the mean after loading ``z``. The residuals are ``z`` and one value per
+    neuron and argument; a GPU kernel reads ``z`` and the cotangent once for all gradients.
 
-    These are the gradients of all array arguments. With statistics of the batch, computed
-    from ``z`` outside, they add up to the gradient of BatchNorm, also when the batch is
-    sharded; with running statistics they are those of evaluation.
+    All array arguments have gradients. With batch statistics, computed from ``z`` outside
+    this function, they add up to the gradient of BatchNorm, also when the batch is
+    sharded; with running statistics they are those of evaluation mode.
 
     Args:
       z: ``[..., W]``, floating point, not yet normalised.
@@ -96,7 +96,7 @@ def bernstein_norm(
       mean: a scalar or ``[W]``.
       var: a scalar or ``[W]``, not negative.
       eps: added to the variance.
-      residual: added to the result; of the shape and dtype of ``z``.
+      residual: added to the result; same shape and dtype as ``z``.
       lower: left end of the interval for the normalised value, a scalar or ``[W]``.
       upper: right end.
       outside: as for :func:`bernstein`.

@@ -1,4 +1,4 @@
-"""What callers pass to the operator: checked, and brought to the kernels' layout."""
+"""Check the operator's arguments and bring them to the layout of the kernels."""
 
 import math
 import numbers
@@ -17,7 +17,7 @@ _HIGHEST_DEGREE = {"float32": 100, "float64": 1000}
 
 
 def arithmetic(*dtypes) -> np.dtype:
-    """The dtype to compute in: float32 for narrow types, float64 for that."""
+    """Return the dtype to compute in: float64 if any dtype is, otherwise float32."""
     wide = any(jnp.dtype(dtype) == jnp.float64 for dtype in dtypes)
     return jnp.dtype(jnp.float64 if wide else jnp.float32)
 
@@ -25,9 +25,10 @@ def arithmetic(*dtypes) -> np.dtype:
 def by_degree(
     x: Float[Array, "*batch"], coeffs: ArrayLike
 ) -> Float[Array, "terms *#batch"]:
-    """``coeffs [W, n+1]`` to ``[n+1, 1, ..., W]``, ``[n+1]`` to ``[n+1, 1, ..., 1]``.
+    """Reshape coefficients so that they broadcast against ``x``, the degree first.
 
-    In the dtype of the arithmetic.
+    ``[W, n+1]`` becomes ``[n+1, 1, ..., W]`` and ``[n+1]`` becomes ``[n+1, 1, ..., 1]``, in
+    the dtype of the arithmetic.
     """
     coeffs = floating("coeffs", coeffs)
     _check_shapes(x, coeffs)
@@ -41,7 +42,7 @@ def by_degree(
 def per_neuron(
     name: str, value: ArrayLike, x: Float[Array, "*batch"], dtype: DTypeLike
 ) -> Float[Array, "*#batch"]:
-    """``[W]`` to ``[1, ..., W]`` of the rank of ``x``, a scalar to ``[1, ..., 1]``."""
+    """Reshape ``[W]`` to ``[1, ..., W]`` or a scalar to ``[1, ..., 1]``, rank of ``x``."""
     array = floating(name, value)
     if array.shape not in ((), x.shape[-1:]):
         raise ValueError(
@@ -55,7 +56,7 @@ def per_neuron(
 def like(
     x: Float[Array, "*batch"], name: str, value: ArrayLike
 ) -> Float[Array, "*batch"]:
-    """``value``, which must have the shape and the dtype of ``x``."""
+    """Return ``value`` as an array; raise unless its shape and dtype are those of ``x``."""
     array = floating(name, value)
     if (array.shape, array.dtype) != (x.shape, x.dtype):
         raise ValueError(
@@ -66,7 +67,7 @@ def like(
 
 
 def floating(name: str, value: ArrayLike) -> Float[Array, "..."]:
-    """``value`` as an array, which must be floating point."""
+    """Return ``value`` as an array; raise unless it is floating point."""
     array = jnp.asarray(value)
     if not jnp.issubdtype(array.dtype, jnp.floating):
         raise TypeError(
@@ -102,7 +103,7 @@ def check_degree(degree: int, dtype) -> None:
 
 
 def check_outside(outside: str) -> None:
-    """Refuse any other way to continue the polynomial beyond its interval."""
+    """Raise unless ``outside`` is ``"clamp"`` or ``"linear"``."""
     if outside not in (algebra.CLAMP, algebra.LINEAR):
         raise ValueError(
             'outside must be "clamp" (constant beyond the interval) or "linear" (the '
@@ -111,7 +112,7 @@ def check_outside(outside: str) -> None:
 
 
 def check_epsilon(eps: float) -> None:
-    """Refuse what cannot be added to a variance before its root is taken."""
+    """Raise unless ``eps`` is one finite number of at least 0."""
     number = isinstance(eps, numbers.Real | np.number) and not isinstance(eps, bool)
     if not number or not 0 <= eps < math.inf:
         raise ValueError(f"eps must be one number, finite and at least 0, got {eps!r}")
@@ -120,9 +121,9 @@ def check_epsilon(eps: float) -> None:
 def interval(
     lower: Ends, upper: Ends, shape: tuple[int, ...], dtype: DTypeLike
 ) -> Float[Array, "2 ..."]:
-    """Both ends as ``[2, 1, ..., 1 or W]``, behind the first of the rank of ``x``.
+    """Stack both ends as ``[2, 1, ..., 1 or W]``: a leading axis, then the rank of ``x``.
 
-    Checked unless traced.
+    The ends are checked unless they are traced.
     """
     neurons = shape[-1:]
     for name, end in (("lower", lower), ("upper", upper)):
@@ -144,12 +145,12 @@ def interval(
 def checked_interval(
     lower: Ends, upper: Ends, dtype: DTypeLike = np.float32
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends rounded to ``dtype``, if arithmetic in it can carry the interval.
+    """Round both ends to ``dtype``; raise if its arithmetic cannot represent the interval.
 
     ``t = (x - lower) / (upper - lower)`` must have an error of a few ``eps``. So the width
-    and its reciprocal must be finite and normal, and the width so far above the smallest
-    normal number that a processor may take anything below that for zero: from 2**-100 to
-    2**126 for float32.
+    and its reciprocal must be finite and normal, and the width must be far enough above
+    the smallest normal number that flushing denormals to zero does no harm: from 2**-100
+    to 2**126 for float32.
 
     >>> [end.item() for end in checked_interval(-3, 0.5)]
     [-3.0, 0.5]
@@ -171,20 +172,20 @@ def checked_interval(
     if not np.all((narrowest <= width) & (width <= widest)):
         raise ValueError(
             f"upper - lower must be from {narrowest:.2g} to {widest:.2g}: {jnp.dtype(dtype)}"
-            " arithmetic cannot carry another width or its reciprocal; got "
+            " arithmetic cannot represent other widths or their reciprocals; got "
             f"lower={_shown(lower)}, upper={_shown(upper)}. Scale the input instead"
         )
     return ends
 
 
 def widths(dtype: DTypeLike) -> tuple[float, float]:
-    """The smallest and the largest width of an interval, both powers of two."""
+    """Return the smallest and the largest allowed interval width, both powers of two."""
     numbers = jnp.finfo(dtype)
     return 8 * float(numbers.tiny) / float(numbers.eps), 1 / float(numbers.tiny)
 
 
 def rounded(name: str, end: Ends, dtype: DTypeLike) -> np.ndarray:
-    """An end as an array; what is not a number is refused, not converted."""
+    """Round an end to ``dtype``; raise for anything that is not a number."""
     array = np.asarray(end)
     number = jnp.issubdtype(array.dtype, jnp.floating) or array.dtype.kind in "iu"
     if not number:

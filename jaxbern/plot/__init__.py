@@ -1,7 +1,7 @@
-"""Pictures of learned activations and of what they decide, of any ``flax.nnx`` network.
+"""Plot learned activations and decision boundaries of any ``flax.nnx`` network.
 
 Each function returns a ``matplotlib`` figure: ``figure.savefig("act.png")`` writes it, a
-notebook shows it. Nothing is shown unasked, and the state of ``pyplot`` is not touched.
+notebook displays it. No window is opened, and the state of ``pyplot`` is not changed.
 Needs ``pip install "jaxbern[plot]"``.
 """
 

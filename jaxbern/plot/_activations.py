@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from jaxbern.nn import Layer, layers
 from jaxbern.plot import _canvas
 
-_BEYOND = 0.12  # how much is shown beyond the interval, in lengths of it
-_FARTHEST = 0.5  # how much at most, where inputs go beyond
+_BEYOND = 0.12  # margin shown beyond the interval, as a fraction of its length
+_FARTHEST = 0.5  # largest such margin, where inputs are outside
 _BINS = 40
 
 
@@ -22,13 +22,12 @@ def activations(
     neurons: int = 6,
     rows: int = 6,
 ) -> Any:
-    """The learned activations of every layer of a network, a row of panels for each.
+    """Plot the learned activations of a network, one row of panels per layer.
 
-    Finds ``jb.BernsteinAct`` layers wherever they are, and those of ``jb.MLP``. A panel has
-    the curve over its interval and its control points ``c_k``. With ``inputs`` to the
-    network, the histogram of what reaches the neuron is under the curve; what lies
-    outside of the interval, where the neuron is constant or a straight line, is shaded and
-    counted.
+    Finds ``jb.BernsteinAct`` layers anywhere in the network, and those of ``jb.MLP``. A
+    panel has the curve over its interval and its control points ``c_k``. With ``inputs`` to
+    the network, a histogram of the neuron's inputs is drawn under the curve; inputs
+    outside the interval, where the neuron is constant or linear, are shaded and counted.
 
     >>> import jax.numpy as jnp, jaxbern as jb
     >>> model = jb.MLP(2, depth=2, width=3, degree=5, rngs=nnx.Rngs(0))
@@ -37,11 +36,10 @@ def activations(
     True
 
     Args:
-      module: a ``flax.nnx`` network. It is not changed, even in training mode: a copy in
-        evaluation mode is used.
+      module: a ``flax.nnx`` network. It is not changed: a copy in evaluation mode is used.
       inputs: what to call it with, a tuple if it takes more than one argument.
-      neurons: how many of each layer at most, spread evenly over it.
-      rows: how many layers at most, spread evenly.
+      neurons: maximum number of neurons per layer, evenly spaced.
+      rows: maximum number of layers, evenly spaced.
 
     Returns:
       The ``matplotlib`` figure.
@@ -67,7 +65,7 @@ def activation(
     inputs: ArrayLike | None = None,
     ax: Any = None,
 ) -> Any:
-    """One activation: the curve, its control points, the histogram of its inputs.
+    """Plot one activation: the curve, its control points, a histogram of its inputs.
 
     >>> figure = activation([0.0, 2.0, -1.0, 1.0])
 
@@ -76,7 +74,7 @@ def activation(
       lower: left end of the interval.
       upper: right end.
       outside: ``"clamp"`` or ``"linear"``, as for :func:`jaxbern.bernstein`.
-      inputs: what reaches the neuron, any shape.
+      inputs: inputs of the neuron, of any shape.
       ax: a ``matplotlib`` axis to draw into; a new figure if not given.
 
     Returns:
@@ -123,7 +121,7 @@ def curve(
     x: np.ndarray,
     outside: str = "clamp",
 ) -> np.ndarray:
-    """The activation at ``x`` in double precision; ``[points]``."""
+    """Evaluate the activation at ``x [points]`` in double precision."""
     degree = len(coeffs) - 1
     place = (x - lower) / (upper - lower)
     t = np.clip(place, 0, 1)
@@ -150,7 +148,7 @@ def spread(count: int, most: int) -> list[int]:
 
 
 def reach(lower: float, upper: float, seen: np.ndarray | None) -> tuple[float, float]:
-    """What to show: a bit more than the interval, more where inputs are."""
+    """Return the range to show: the interval and a margin, wider if inputs are outside."""
     length = upper - lower
     ends = np.array([lower - _BEYOND * length, upper + _BEYOND * length])
     finite = seen[np.isfinite(seen)] if seen is not None else np.array([])
@@ -164,7 +162,7 @@ def reach(lower: float, upper: float, seen: np.ndarray | None) -> tuple[float, f
 
 
 def _fill(row: Any, layer: Layer, neurons: int) -> None:
-    """One layer; panels that it has no neurons for stay empty."""
+    """Draw one layer; panels without a neuron stay empty."""
     chosen = spread(len(layer.coeffs), neurons)
     for axis in row[len(chosen) :]:
         axis.axis("off")
@@ -188,10 +186,10 @@ def _beyond(ax, lower, upper, start, stop, *, shaded: bool) -> None:
 
 
 def _histogram(ax, seen, lower, upper, start, stop) -> None:
-    """Inputs in the lowest quarter of the panel, on an axis of their own."""
+    """Draw inputs in the lowest quarter of the panel, on a separate axis."""
     below = ax.twinx()
     below.set_zorder(ax.get_zorder() - 1)
-    ax.patch.set_visible(False)  # what is below shines through
+    ax.patch.set_visible(False)  # transparent, so that the histogram shows
     inside = (seen >= lower) & (seen <= upper)  # NaN is outside
     shown = np.clip(seen[~np.isnan(seen)], start, stop)
     counts, edges = np.histogram(shown, _BINS, (start, stop))

@@ -1,4 +1,4 @@
-"""``plot.decision_boundary``: what a classifier decides in the plane."""
+"""``plot.decision_boundary``: the classes that a classifier assigns to the plane."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from jaxbern.plot import _canvas
 
-_MARGIN = 0.08  # around the points, in lengths of their range
+_MARGIN = 0.08  # around the points, as a fraction of their range
 
 
 def decision_boundary(
@@ -22,20 +22,20 @@ def decision_boundary(
     resolution: int = 200,
     ax: Any = None,
 ) -> Any:
-    """Where a classifier decides for which class, with the points it is asked about.
+    """Plot the class that a classifier assigns to each part of the plane, and points.
 
-    Regions have the colour of their class, stronger where the classifier is surer; the
-    black line is where it changes its mind. Points that it gets wrong have a black rim.
+    Regions have the colour of their class, stronger where the classifier is more certain;
+    the black line is the decision boundary. Misclassified points have a black rim.
 
     >>> figure = decision_boundary(lambda x: x[:, 0], [[-1.0, 0.0], [1.0, 2.0]], [0, 1])
 
     Args:
       model: a ``flax.nnx`` network, of which a copy in evaluation mode is used, or any
-        function. From ``[N, 2]`` to logits: ``[N, classes]``, or ``[N]`` or ``[N, 1]`` for two
-        classes, the second where it is positive.
+        function. It maps ``[N, 2]`` to logits: ``[N, classes]``, or ``[N]`` or ``[N, 1]`` for
+        two classes, positive for the second.
       X: points ``[N, 2]``.
       y: their classes ``[N]``, from 0.
-      resolution: of the background, points along each side.
+      resolution: number of background points along each side.
       ax: a ``matplotlib`` axis to draw into; a new figure if not given.
 
     Returns:
@@ -49,7 +49,7 @@ def decision_boundary(
     margin = _MARGIN * np.maximum(high - low, 1e-6)
     sides = np.linspace(low - margin, high + margin, resolution).T
     grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
-    # One call for both: a network is compiled for each shape that it is called with.
+    # One call for both, because a network is compiled once per input shape.
     asked = np.concatenate([grid.astype(points.dtype), points])
     found = _probabilities(model, asked, labels)
     surface, predicted = found[: len(grid)], found[len(grid) :].argmax(axis=1)
@@ -82,7 +82,7 @@ def _checked(X: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _probabilities(model, x: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """``[N, classes]`` for any of the forms that logits come in."""
+    """Return probabilities ``[N, classes]`` for any accepted form of logits."""
     logits = np.asarray(model(jnp.asarray(x)), np.float64)
     if logits.ndim == 1:
         logits = logits[:, None]
@@ -102,7 +102,7 @@ def _probabilities(model, x: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def _regions(ax, sides: np.ndarray, surface: np.ndarray) -> None:
-    """Colours of the classes, paler where the decision is close, and the line between."""
+    """Draw class colours, paler where the decision is close, and the boundary."""
     rgb = _canvas.matplotlib("colors").to_rgb
     colours = np.array([rgb(colour_of(k)) for k in range(surface.shape[2])])
     winner, surest = surface.argmax(axis=2), surface.max(axis=2)

@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-# Okabe and Ito's palette: told apart with any colour vision.
+# Okabe and Ito's palette, distinguishable with any colour vision.
 CURVE = "#0072B2"
 CONTROL = "#D55E00"
 OUTSIDE = "#CC79A7"
@@ -11,16 +11,16 @@ INPUTS = "#9A9A9A"
 FAINT = "#E9E9E9"
 CLASSES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 MARKERS = ("o", "^", "s", "D", "v", "P")
-TIME = "cividis"  # one hue after another, even in grey
+TIME = "cividis"  # perceptually uniform, also in grey
 
 
 def figure(width: float, height: float) -> Any:
-    """An empty figure in inches, that no window knows of."""
+    """Return an empty figure, size in inches, not attached to a window."""
     return matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
 
 
 def matplotlib(module: str) -> Any:
-    """A part of matplotlib, or an error that says how to install it."""
+    """Import a module of matplotlib; the error says how to install it."""
     try:
         return importlib.import_module(f"matplotlib.{module}")
     except ImportError as error:
@@ -31,6 +31,6 @@ def matplotlib(module: str) -> Any:
 
 
 def bare(axis: Any) -> None:
-    """Only the frame that is read from."""
+    """Hide the upper and right spines."""
     axis.spines[["top", "right"]].set_visible(False)
     axis.tick_params(labelsize=8)

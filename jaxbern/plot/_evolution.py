@@ -1,4 +1,4 @@
-"""``plot.activation_evolution``: how activations formed."""
+"""``plot.activation_evolution``: activations over the course of a training."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ def activation_evolution(
     rows: int = 6,
     label: str = "step",
 ) -> Any:
-    """How activations formed during a training, from the first (dark) to the last (light).
+    """Plot activations over the course of a training, first (dark) to last (light).
 
     >>> import numpy as np
     >>> history = {step: np.outer(step, [[0.0, 1.0, -1.0]]) for step in (0, 10, 20)}
@@ -32,8 +32,8 @@ def activation_evolution(
         or coefficients ``[W, n+1]``.
       lower: left end of the interval, for coefficients; networks know theirs.
       upper: right end.
-      neurons: how many of each layer at most, spread evenly over it.
-      rows: how many layers at most, spread evenly.
+      neurons: maximum number of neurons per layer, evenly spaced.
+      rows: maximum number of layers, evenly spaced.
       label: what the keys of ``history`` count.
 
     Returns:

@@ -1,4 +1,4 @@
-"""``plot.inspection``: outside, spread and gain of every layer."""
+"""``plot.inspection``: fraction outside, spread and gain of every layer."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from jaxbern.plot import _canvas
 
 
 def inspection(model: nnx.Module | Inspection, x: Any = None) -> Any:
-    """What :func:`jaxbern.inspect` says of every layer, as a picture.
+    """Plot the result of :func:`jaxbern.inspect` for every layer.
 
-    Layers from left to right: how much of the interval inputs use, and the fraction
-    outside it; below the gain, on a logarithmic scale. Layers with another verdict than
-    "fine" are marked.
+    Layers go from left to right. The upper panel has the spread of the inputs, as a
+    fraction of the interval, and the fraction outside it; the lower panel has the gain, on
+    a logarithmic scale. Layers with another verdict than "fine" are marked.
 
     >>> import jax.numpy as jnp, jaxbern as jb
     >>> model = jb.MLP(2, depth=2, width=3, degree=5, rngs=nnx.Rngs(0))

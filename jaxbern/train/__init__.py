@@ -1,4 +1,4 @@
-"""Training: every seed at once, an epoch in one call, PyTorch's rules.
+"""Train all seeds at once, one compiled call per epoch, by PyTorch's rules.
 
 >>> import jaxbern as jb
 >>> data = jb.data.load("collider:higgs", rows=1000)

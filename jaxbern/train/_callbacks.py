@@ -1,4 +1,4 @@
-"""What is told about a training while it runs: JSON lines, TensorBoard, W&B, a bar."""
+"""Callbacks that log a training while it runs: JSON lines, TensorBoard, W&B, a bar."""
 
 import importlib
 import json
@@ -14,10 +14,10 @@ from jaxbern.train._result import MEASURED, Record, Result
 
 
 class Callback:
-    """Does nothing; override what you need.
+    """Base class whose methods do nothing; override those you need.
 
-    A record is a dictionary: ``seed``, ``epoch`` and what was measured, as in
-    ``Result.history``.
+    A record is a dictionary of ``seed``, ``epoch`` and the measurements that
+    ``Result.history`` has.
     """
 
     def start(self, config: TrainConfig, past: Sequence[Record]) -> None:
@@ -30,37 +30,37 @@ class Callback:
         """Called after the last epoch; not if the training is interrupted."""
 
     def close(self) -> None:
-        """Called at the very end, whatever happened, if ``start`` was called."""
+        """Called at the end, also after an exception, if ``start`` was called."""
 
 
 class JsonLines(Callback):
-    """One line of JSON for each seed and epoch; what is not finite is null."""
+    """Write one line of JSON per seed and epoch; non-finite numbers become null."""
 
     def __init__(self, path: str | os.PathLike):
         """Write to this file; a training that starts replaces it."""
         self._path = Path(path)
 
     def start(self, config: TrainConfig, past: Sequence[Record]) -> None:
-        """Keep the epochs up to the checkpoint, and none that came after it."""
+        """Keep the lines up to the checkpoint and drop those written after it."""
         write_text(self._path, "".join(map(_line, past)))
 
     def epoch(self, records: Sequence[Record]) -> None:
-        """Add lines."""
+        """Append one line per record."""
         with self._path.open("a") as file:
             file.write("".join(map(_line, records)))
 
 
 class TensorBoard(Callback):
-    """Curves for TensorBoard; needs ``pip install tensorboardX``."""
+    """Write curves for TensorBoard; needs ``pip install tensorboardX``."""
 
     def __init__(self, directory: str | os.PathLike):
-        """Write to this directory, a curve per seed."""
+        """Write to this directory, one curve per seed."""
         self._directory = os.fspath(directory)
         self._module = _optional("tensorboardX", "jb.train.TensorBoard")
         self._writer: Any = None
 
     def start(self, config: TrainConfig, past: Sequence[Record]) -> None:
-        """Hide curves beyond the checkpoint, if there are any."""
+        """Purge points written after the checkpoint, if there are any."""
         first = 1 + max((record["epoch"] for record in past), default=-1)
         self._writer = self._module.SummaryWriter(self._directory, purge_step=first)
 
@@ -78,16 +78,16 @@ class TensorBoard(Callback):
 
 
 class WandB(Callback):
-    """A run at Weights & Biases; needs ``pip install wandb``."""
+    """Log to a run of Weights & Biases; needs ``pip install wandb``."""
 
     def __init__(self, **options: Any):
-        """Options of ``wandb.init``, such as ``project="higgs"``."""
+        """Take the options of ``wandb.init``, such as ``project="higgs"``."""
         self._options = options
         self._module = _optional("wandb", "jb.train.WandB")
         self._run: Any = None
 
     def start(self, config: TrainConfig, past: Sequence[Record]) -> None:
-        """Open the run; the configuration goes with it."""
+        """Open the run with the configuration."""
         self._run = self._module.init(config=config.to_dict(), **self._options)
 
     def epoch(self, records: Sequence[Record]) -> None:
@@ -109,7 +109,7 @@ class ProgressBar(Callback):
     """Show a progress bar on stderr; it is removed when the training ends."""
 
     def __init__(self) -> None:
-        """Nothing is shown before the training starts."""
+        """Create the callback; the bar appears when the training starts."""
         self._bar: Any = None
         self._task: Any = None
 
@@ -132,7 +132,7 @@ class ProgressBar(Callback):
         )
 
     def epoch(self, records: Sequence[Record]) -> None:
-        """Move on; seeds that have stopped are no longer shown."""
+        """Advance the bar and show the seeds that are still training."""
         numbers = "  ".join(
             f"[{r['seed']}] loss {r['train_loss']:.4f} AUC {r['auc']:.4f}"
             for r in records

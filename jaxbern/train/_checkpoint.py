@@ -1,9 +1,8 @@
 """Checkpoints: the last two epochs on disk, written while the next one is computed.
 
-Orbax writes each under another name and renames it when it is complete, so that a process
-killed at any moment leaves whole checkpoints only. Bits that change on the disk
-later are noticed by checksums of all that is read back, and the checkpoint before is
-taken.
+Orbax writes each checkpoint under a temporary name and renames it when it is complete, so
+a process killed at any moment leaves only complete checkpoints. Everything that is read
+back is compared with a checksum; if a checkpoint is damaged, the previous one is used.
 """
 
 import hashlib
@@ -25,43 +24,43 @@ from jaxbern.train._learner import State
 from jaxbern.train._result import History, Training
 
 FORMAT = 2
-# Orbax numbers the saves of a process: those of two threads that begin together would
-# wait for each other's directories.
+# Orbax numbers the saves of a process: two threads that start saving together would wait
+# for each other's directories.
 _ONE_AT_A_TIME = threading.Lock()
 
 
 class CheckpointError(ValueError):
-    """A checkpoint is of another training, or damaged; the text says which."""
+    """Raised if a checkpoint is damaged or of another training; the message says which."""
 
 
 class Checkpoints:
-    """Those of one training in one directory."""
+    """The checkpoints of one training in one directory."""
 
     def __init__(self, directory: Path, identity: dict[str, Any], seconds: float):
         """Open the directory.
 
         Args:
-          directory: made if it does not exist.
-          identity: what the checkpoints must be of; see :func:`identity`.
-          seconds: how long to wait at least from one to the next.
+          directory: created if it does not exist.
+          identity: the training that checkpoints must belong to; see :func:`identity`.
+          seconds: minimum time between two checkpoints.
         """
         import orbax.checkpoint as ocp
 
         self._ocp, self._identity, self._seconds = ocp, identity, seconds
         self._saved_at = -float("inf")
-        self._saved: int | None = None  # after how many epochs
+        self._saved: int | None = None  # number of epochs in the last save
         self._manager = ocp.CheckpointManager(
             directory.resolve(),
             options=ocp.CheckpointManagerOptions(
                 max_to_keep=2,
                 create=True,
-                # What a killed process was writing can get in the way of the same epoch.
+                # An unfinished write of a killed process would block saving the same epoch.
                 cleanup_tmp_directories=True,
             ),
         )
 
     def save(self, training: Training, *, force: bool) -> None:
-        """Save, if it is time for it or ``force``; returns before it is on the disk."""
+        """Start saving in the background if it is due or ``force`` is set."""
         now = time.monotonic()
         early = now - self._saved_at < self._seconds
         if self._saved == training.epochs or (early and not force):
@@ -86,9 +85,9 @@ class Checkpoints:
         self._saved_at, self._saved = now, training.epochs
 
     def restore(self, template: State) -> Training | None:
-        """The newest that is whole, or None if there is none at all.
+        """Return the newest undamaged checkpoint, or None if there are no checkpoints.
 
-        ``template`` is a state of the same shapes, on the devices it shall be on.
+        ``template`` is a state with the same shapes on the target devices.
         """
         steps = sorted(self._manager.all_steps(), reverse=True)
         problems = []
@@ -98,7 +97,7 @@ class Checkpoints:
                 state = _into(template, arrays, about["arrays"])
             except CheckpointError:
                 raise
-            except Exception as problem:  # whatever a damaged file leads orbax to
+            except Exception as problem:  # orbax raises errors of many types
                 problems.append(f"that of epoch {epochs}: {problem}")
                 warnings.warn(f"damaged checkpoint, {problems[-1]}", stacklevel=3)
                 continue
@@ -108,7 +107,7 @@ class Checkpoints:
             raise CheckpointError(
                 f"no checkpoint in {self._manager.directory} can be read: "
                 + "; ".join(problems)
-                + ". Remove the directory to start anew"
+                + ". Remove the directory to start again"
             )
         return None
 
@@ -123,7 +122,7 @@ class Checkpoints:
                 f"{about['format']}, this version of jaxbern reads {FORMAT}"
             )
         if about["checksum"] != _checksum(about):
-            raise ValueError("what it says of itself has changed since it was written")
+            raise ValueError("its metadata has changed since it was written")
         if about["epochs"] != epochs:
             raise ValueError(f"it was written after epoch {about['epochs']}")
         check_same(about["identity"], self._identity, self._manager.directory)
@@ -133,16 +132,16 @@ class Checkpoints:
         return about, state
 
     def close(self) -> None:
-        """Wait until all is on the disk."""
+        """Wait until all checkpoints are on disk."""
         self._manager.wait_until_finished()
         self._manager.close()
 
 
 def identity(config: TrainConfig, data: Dataset) -> dict[str, Any]:
-    """What two trainings must share for one to go on where the other was.
+    """Return what two trainings must share for one to continue the other.
 
-    The number of epochs may differ, as a training can be continued for longer, unless the
-    learning rate depends on it.
+    The number of epochs may differ, as a training can be extended, unless the learning
+    rate depends on it.
     """
     options = config.to_dict()
     if config.schedule == _schedule.PLATEAU:
@@ -178,10 +177,10 @@ def _flat(tree: dict, prefix: str = "") -> dict[str, Any]:
 
 
 def _arrays(state: State) -> dict[str, np.ndarray]:
-    """Copies on the host: the state's own buffers are about to be reused."""
+    """Copy the state to the host, because its buffers are donated to the next epoch."""
     leaves = jax.tree_util.tree_leaves_with_path(state)
     arrays = jax.device_get({_name(path): leaf for path, leaf in leaves})
-    # Orbax refuses empty arrays: the hidden layers of a network of depth 1.
+    # Orbax refuses empty arrays, such as the hidden layers of a network of depth 1.
     return {name: np.array(array) for name, array in arrays.items() if array.size}
 
 

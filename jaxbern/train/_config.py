@@ -1,4 +1,4 @@
-"""``TrainConfig``: all that decides the numbers a training gives."""
+"""``TrainConfig``: all options that determine the result of a training."""
 
 import dataclasses
 import json
@@ -16,37 +16,37 @@ _LARGEST_SEED = 2**31 - 1
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
-    """What to train, on how much of the data, and by which rules; plain values only.
+    """Options of a training, as plain values.
 
-    The defaults are the paper's. Where it is run (devices, directories) is not here:
-    that changes no result.
+    The defaults are the paper's. Devices and directories are not included, because they do
+    not change the result.
 
     Attributes:
-      network: options of the network, those of :class:`jaxbern.MLP`; two logits.
-      seeds: one training for each, all at once. A seed decides the split, the initial
+      network: options of the network, as for :class:`jaxbern.MLP`, with two logits.
+      seeds: one training per seed, all at once. A seed determines the split, the initial
         parameters and the order of the rows.
       epochs: maximum number of epochs.
-      batch_size: rows per step. The last step of an epoch takes the rows that remain, as
-        in PyTorch; if that is a single row, it is left out, as BatchNorm needs two.
-      learning_rate: of AdamW, to begin with.
-      weight_decay: of AdamW.
-      coeff_decay: that of the coefficients of Bernstein polynomials; None, the paper's,
-        for the same as of all other parameters. Other activations have none to decay.
+      batch_size: rows per step. The last step of an epoch takes the remaining rows, as in
+        PyTorch; a single remaining row is left out, as BatchNorm needs two.
+      learning_rate: initial learning rate of AdamW.
+      weight_decay: weight decay of AdamW.
+      coeff_decay: weight decay of the Bernstein coefficients; None, the paper's choice,
+        uses ``weight_decay``. Other activations have no coefficients.
       schedule: ``"plateau"``, the paper's: the learning rate is cut when the validation AUC
         does not improve; or ``"cosine"``: it falls to zero over ``epochs`` as half a cosine,
-        epoch by epoch.
+        changing once per epoch.
       warmup_epochs: epochs over which a ``"cosine"`` schedule first rises in equal steps.
-      plateau_factor: what the learning rate is multiplied by when the validation AUC does
-        not improve; the rule is that of :func:`jaxbern.optim.reduce_on_plateau`.
-      plateau_patience: how many epochs without improvement are tolerated before that.
+      plateau_factor: factor of the learning rate when the validation AUC does not
+        improve; the rule is that of :func:`jaxbern.optim.reduce_on_plateau`.
+      plateau_patience: number of epochs without improvement tolerated before a cut.
       plateau_threshold: an AUC is better if above ``best * (1 + plateau_threshold)``.
-      plateau_start: the first epoch, from 0, whose AUC that rule sees.
-      stop_patience: a seed stops after this many epochs in a row without an improvement.
+      plateau_start: first epoch, counted from 0, whose AUC the rule uses.
+      stop_patience: a seed stops after this many consecutive epochs without improvement.
       stop_improvement: an improvement is an AUC above ``reference + stop_improvement``,
         where the reference is the AUC of the last improvement (of the first epoch, to
         begin with), not the highest AUC.
-      test_fraction: the part of the rows to validate on.
-      eval_rows: how many rows to validate on at a time; only memory depends on it.
+      test_fraction: fraction of the rows used for validation.
+      eval_rows: rows per validation batch; only memory depends on it.
 
     >>> config = TrainConfig(NetworkConfig(28, 5, 16, degree=3), seeds=(0, 1))
     >>> TrainConfig.from_json(config.to_json()) == config
@@ -72,7 +72,7 @@ class TrainConfig:
     eval_rows: int = 65_536
 
     def __post_init__(self):
-        """Refuse what cannot work before anything is loaded or compiled."""
+        """Validate the options before anything is loaded or compiled."""
         if not isinstance(self.network, NetworkConfig):
             raise TypeError(
                 "network must be a NetworkConfig, such as jb.train.NetworkConfig(28, "
@@ -129,10 +129,10 @@ class TrainConfig:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to numbers, strings, lists and dictionaries, as JSON holds them."""
+        """Convert to numbers, strings, lists and dictionaries that JSON can represent."""
         options = {**dataclasses.asdict(self), "seeds": list(self.seeds)}
         options["network"] = self.network.to_dict()
-        # Options that did not exist when older trainings were written.
+        # Options that older versions did not write, at their defaults.
         for name, default in _NEWER.items():
             if options[name] == default:
                 del options[name]
@@ -140,7 +140,7 @@ class TrainConfig:
 
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> "TrainConfig":
-        """The inverse of :meth:`to_dict`."""
+        """Build a configuration from the result of :meth:`to_dict`."""
         known = {field.name for field in dataclasses.fields(cls)}
         if unknown := sorted(set(options) - known):
             raise ValueError(
@@ -151,12 +151,12 @@ class TrainConfig:
         return cls(**arguments)
 
     def to_json(self) -> str:
-        """One line per option."""
+        """Convert to JSON with one line per option."""
         return json.dumps(self.to_dict(), indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> "TrainConfig":
-        """The inverse of :meth:`to_json`."""
+        """Build a configuration from the result of :meth:`to_json`."""
         return cls.from_dict(json.loads(text))
 
 
@@ -198,10 +198,10 @@ def _seeds(seeds: Sequence[int]) -> tuple[int, ...]:
 
 
 def checked_split(config: TrainConfig, data: Dataset) -> Split:
-    """The rows of each seed, if this network can be trained on them.
+    """Return the rows of each seed; raise if this network cannot be trained on the data.
 
-    Events of one class only, too few of them, or features that are not finite are
-    refused by ``jb.data.split``.
+    ``jb.data.split`` refuses data of a single class, too few events, and non-finite
+    features.
     """
     if not isinstance(data, Dataset):
         raise TypeError(

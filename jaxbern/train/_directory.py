@@ -1,4 +1,4 @@
-"""What a training leaves on the disk."""
+"""The files that a training writes, and how it is resumed from them."""
 
 import json
 from pathlib import Path
@@ -13,13 +13,13 @@ from jaxbern.train._result import Result, Training
 
 
 class Nowhere:
-    """No directory: nothing is saved, and nothing can be resumed."""
+    """Stands in for a directory: nothing is saved, and nothing can be resumed."""
 
     listeners: tuple[Callback, ...] = ()
     interruptible = False
 
     def __init__(self, *, resume: bool):
-        """Refuse to resume."""
+        """Raise if asked to resume."""
         if resume:
             raise ValueError("resume=True needs the directory of the training")
 
@@ -30,15 +30,15 @@ class Nowhere:
         pass
 
     def restore(self, training: Training) -> Training:
-        """What was given."""
+        """Return the training unchanged: nothing was saved."""
         return training
 
     def save(self, training: Training, *, force: bool) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def how_to_resume(self, epochs: int) -> str:
         """Explain that the run cannot be resumed."""
-        return f"{epochs} epochs are lost; with a directory they would not be"
+        return f"{epochs} epochs are lost; pass directory= to save checkpoints"
 
 
 class Directory:
@@ -55,7 +55,7 @@ class Directory:
         resume: bool,
         seconds: float,
     ):
-        """Open it; see :func:`jaxbern.train.fit` for the arguments."""
+        """Open the directory; see :func:`jaxbern.train.fit` for the arguments."""
         self._path, self._config = path, config
         if not resume and any((path / "checkpoints").glob("[0-9]*")):
             raise CheckpointError(
@@ -73,7 +73,7 @@ class Directory:
         self._checkpoints.close()
 
     def restore(self, training: Training) -> Training:
-        """The training of the last checkpoint, else the one that was given."""
+        """Return the training of the last checkpoint, or the given one without any."""
         training = self._checkpoints.restore(training.state) or training
         if training.epochs > self._config.epochs:
             raise CheckpointError(
@@ -83,11 +83,11 @@ class Directory:
         return training
 
     def save(self, training: Training, *, force: bool) -> None:
-        """A checkpoint, if it is time for one, or ``force``."""
+        """Save a checkpoint if one is due or ``force`` is set."""
         self._checkpoints.save(training, force=force)
 
     def how_to_resume(self, epochs: int) -> str:
-        """What to write after Ctrl-C."""
+        """Explain how to resume after Ctrl-C."""
         return (
             f"{epochs} epochs are saved; to go on write "
             f"fit(config, data, directory={str(self._path)!r}, resume=True)"
@@ -95,7 +95,7 @@ class Directory:
 
 
 class _Summary(Callback):
-    """``config.json`` at the beginning, ``summary.json`` at the end."""
+    """Writes ``config.json`` at the beginning and ``summary.json`` at the end."""
 
     def __init__(self, path: Path):
         self._path = path

@@ -1,8 +1,8 @@
-"""What runs the epochs of a training: with its data on the device, or in pieces.
+"""Run the epochs of a training, with its data on the device or streamed to it.
 
-Data that stay on the host arrive in pieces: every seed gets its rows in the same order as
-with the data on the device, and through the same functions. A thread gathers the next
-piece and sends it while one is used.
+Data that stay on the host are sent in pieces: every seed gets its rows in the same order
+as with the data on the device, and through the same functions. A thread gathers and sends
+the next piece while the current one is used.
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ def engine(
     devices: Sequence[jax.Device] | None = None,
     device_bytes: int | None = None,
 ) -> "tuple[State, Resident | Streamed]":
-    """The seeds before their first epoch, and what runs an epoch of them."""
+    """Return the initial state of all seeds, and the engine that runs their epochs."""
     mesh = mesh_for(config.batch_size, devices)
     rules = Rules.of(config, mesh.devices.flat[0].platform)
     if device_bytes is None:
@@ -68,7 +68,7 @@ def start(
     *,
     rules: Rules,
 ) -> tuple[jax.Array, State]:
-    """Keys of the order of rows, and states, with a leading axis for the seeds."""
+    """Return shuffling keys and initial states, with a leading axis for the seeds."""
 
     def of_seed(seed):
         for_order, for_network = jax.random.split(jax.random.key(seed))
@@ -76,18 +76,18 @@ def start(
             rules, for_network, learning_rate, weight_decay, coeff_decay
         )
 
-    # One after the other, not vmapped: that takes half the time to compile.
+    # A loop instead of vmap takes half the time to compile.
     return lax.map(of_seed, seeds)
 
 
 def _half_of_memory(device: jax.Device) -> int | None:
-    """The other half is for the networks; None for devices that do not say."""
+    """Return half of the device's memory for data; None if the device does not say."""
     stats = device.memory_stats() or {}
     return stats["bytes_limit"] // 2 if "bytes_limit" in stats else None
 
 
 class Resident:
-    """Trains from rows on the device: an epoch is one call."""
+    """Trains on rows that are on the device: an epoch is one call."""
 
     def __init__(self, data: Data, *, rules: Rules, mesh: Mesh):
         """Copy the rows to each device, once for all seeds."""
@@ -98,7 +98,7 @@ class Resident:
         self._run: Any = functools.partial(_epoch.run, **self._options)
 
     def run(self, state: State, epoch: int) -> tuple[State, Metrics]:
-        """All seeds one epoch later; ``state`` is used up."""
+        """Train all seeds for one epoch; ``state`` is donated."""
         return self._run(state, self._data, np.int32(epoch))
 
     def compile(self, state: State) -> Any:
@@ -110,17 +110,17 @@ class Resident:
 
 
 class Piece(NamedTuple):
-    """Some rows of each seed."""
+    """A piece of the rows of each seed."""
 
     x: jax.Array | np.ndarray  # float32 [S, rows, d]
     y: jax.Array | np.ndarray  # uint8 [S, rows]
 
 
 class Streamed:
-    """Trains from rows on the host."""
+    """Trains on rows that are streamed from the host."""
 
     def __init__(self, data: Data, *, rules: Rules, mesh: Mesh, device_bytes: int):
-        """Keep ``device_bytes`` of rows on a device at most, or two batches if more."""
+        """Keep at most ``device_bytes`` of rows on a device, but at least two batches."""
         self._x, self._y = np.asanyarray(data.x), np.asanyarray(data.y)
         self._split, self.keys = data.split, data.keys
         self._mesh, self._options = mesh, {"rules": rules, "mesh": mesh}
@@ -128,13 +128,13 @@ class Streamed:
         ranges = dataclasses.replace(self._split, train=none, test=none)
         self._ranges = everywhere(mesh, ranges)
         row = self._x.shape[1] * self._x.itemsize + self._y.itemsize
-        # Of every seed, one piece that is used and one that arrives.
+        # Each seed has one piece in use and one in transit.
         rows = device_bytes // (2 * len(self._split.train) * row)
         self._train_rows = max(1, rows // rules.batch_size) * rules.batch_size
         self._test_rows = max(1, rows // rules.eval_rows) * rules.eval_rows
 
     def run(self, state: State, epoch: int) -> tuple[State, Metrics]:
-        """All seeds one epoch later; ``state`` is used up."""
+        """Train all seeds for one epoch; ``state`` is donated."""
         number = np.int32(epoch)
         count = self._split.train.shape[1]
         places = np.asarray(_orders(self.keys, number, rows=count))
@@ -152,7 +152,7 @@ class Streamed:
         return _end(state, running, scores, labels, number, **self._options)
 
     def _pieces(self, rows: np.ndarray, size: int) -> Iterator[Piece]:
-        """The events at ``rows [S, n]``, ``size`` of each seed at a time."""
+        """Yield the events at ``rows [S, n]``, ``size`` rows of each seed at a time."""
 
         def send(start):
             part = rows[:, start : start + size]
@@ -186,7 +186,7 @@ def _train(
     rules: Rules,
     mesh: Mesh,
 ) -> tuple[State, Running]:
-    """Steps on the rows of a piece."""
+    """Train all seeds on the rows of a piece."""
     if running is None:
         state, running = jax.vmap(_learner.begin)(state)
 

@@ -1,10 +1,10 @@
-"""An epoch of all seeds as one program: shuffle, steps, validation, what ends it.
+"""One epoch of all seeds as one program: shuffle, steps, validation, stopping rules.
 
 ``train`` and ``validate`` go over the rows of one seed. There ``rows`` is a tree of arrays
-with one leading axis, and ``fetch`` makes scaled features and labels of a piece of it: for
-data on the device these are row numbers and a gather.
+with one leading axis, and ``fetch`` turns a piece of it into scaled features and labels:
+for data on the device, ``rows`` are row numbers and ``fetch`` is a gather.
 
-Over several devices, the rows of a batch are divided and all else is copied.
+With several devices, the rows of a batch are sharded and everything else is replicated.
 """
 
 import functools
@@ -29,19 +29,19 @@ Fetch = Callable[[Rows], tuple[jax.Array, jax.Array]]
 
 
 class Data(NamedTuple):
-    """The rows, once for all seeds, and what each seed makes of them."""
+    """The rows, stored once for all seeds, and the split of each seed."""
 
     x: jax.Array | np.ndarray  # float32 [N, d]
     y: jax.Array | np.ndarray  # uint8 [N]
     split: Split  # of arrays with a leading axis for the seeds
-    keys: jax.Array  # [S], of the order of the rows
+    keys: jax.Array  # [S], for shuffling
 
 
 @functools.partial(jax.jit, static_argnames=("rules", "mesh"), donate_argnames="state")
 def run(
     state: State, data: Data, epoch: jax.Array, *, rules: Rules, mesh: Mesh
 ) -> tuple[State, Metrics]:
-    """``epoch`` counts from 0 and is an array: one trace serves all epochs."""
+    """Run one epoch; ``epoch`` counts from 0 and is an array, so that one trace suffices."""
 
     def of_seed(state, split, key):
         def fetch(rows):
@@ -61,9 +61,9 @@ def run(
 def train(
     rules: Rules, fetch: Fetch, rows: Rows, state: State, running: Running
 ) -> tuple[State, Running]:
-    """Steps on all batches of ``rows``, the last on what remains.
+    """Take a step on every batch of ``rows``; the last batch has the remaining rows.
 
-    A batch of one row is left out: BatchNorm would make it zero.
+    A last batch of one row is left out, because BatchNorm would make it zero.
     """
 
     def step(carry, batch):
@@ -80,7 +80,7 @@ def train(
 
 
 def validate(rules: Rules, fetch: Fetch, rows: Rows, state: State) -> Scores:
-    """The scores of all rows."""
+    """Compute the scores of all rows."""
 
     def score(chunk):
         x, y = fetch(chunk)
@@ -98,7 +98,7 @@ def validate(rules: Rules, fetch: Fetch, rows: Rows, state: State) -> Scores:
 
 
 def _cut(rows: Rows, size: int) -> tuple[Rows, Rows]:
-    """Pieces ``[k, size, ...]``, and what remains."""
+    """Cut rows into pieces ``[k, size, ...]`` and a remainder."""
     whole = _length(rows) // size * size
     pieces = jax.tree.map(lambda a: a[:whole].reshape(-1, size, *a.shape[1:]), rows)
     return pieces, jax.tree.map(lambda a: a[whole:], rows)
@@ -109,10 +109,10 @@ def _length(rows: Rows) -> int:
 
 
 def over_seeds(of_one: Callable, rules: Rules) -> Callable:
-    """``of_one`` over the leading axis of every argument: ``vmap``, on a CPU a loop.
+    """Map ``of_one`` over the leading axis of every argument: ``vmap``, or a loop on a CPU.
 
-    What a layer of one seed works on fits into a CPU's cache; that of three seeds side by
-    side does not, and takes more than three times as long.
+    The arrays of a layer of one seed fit into a CPU's cache; those of three seeds do not,
+    and computing them together takes more than three times as long.
     """
 
     def of_all(*arguments):
@@ -127,7 +127,9 @@ def mesh_for(batch_size: int, devices: Sequence[jax.Device] | None) -> Mesh:
     """Make a mesh over these devices, or over all devices of all hosts."""
     found = jax.devices() if devices is None else list(devices)
     if not found:
-        raise ValueError("devices must be at least one, got none; leave it out for all")
+        raise ValueError(
+            "devices must hold at least one device, got none; omit it to use all"
+        )
     if batch_size % len(found):
         warnings.warn(
             f"batch_size={batch_size} cannot be divided by {len(found)} devices, so each "
@@ -138,12 +140,12 @@ def mesh_for(batch_size: int, devices: Sequence[jax.Device] | None) -> Mesh:
 
 
 def everywhere(mesh: Mesh, tree: Any) -> Any:
-    """A copy of the arrays on each device."""
+    """Replicate the arrays on each device."""
     return jax.device_put(tree, NamedSharding(mesh, PartitionSpec()))
 
 
 def keep_everywhere(mesh: Mesh, tree: Any) -> Any:
-    """Constrain arrays, inside a program, to be whole on each device."""
+    """Constrain arrays, inside a program, to be replicated."""
     if mesh.size == 1:
         return tree
     whole = NamedSharding(mesh, PartitionSpec())
@@ -151,11 +153,11 @@ def keep_everywhere(mesh: Mesh, tree: Any) -> Any:
 
 
 def divide(mesh: Mesh, rows: Any) -> Any:
-    """Constrain arrays, inside a program, to be divided along their leading axis.
+    """Constrain arrays, inside a program, to be sharded along their leading axis.
 
-    The compiler then divides all that is computed row by row, and sums over rows, such
-    as the statistics of BatchNorm and the gradients, are summed over the devices too.
-    Rows that cannot be divided evenly are left whole: every device computes all of them.
+    The compiler then shards everything that is computed row by row, and sums over rows,
+    such as the statistics of BatchNorm and the gradients, are reduced over the devices.
+    Rows that cannot be divided evenly are replicated: every device computes all of them.
     """
     if mesh.size == 1 or len(jax.tree.leaves(rows)[0]) % mesh.size:
         return rows

@@ -1,4 +1,4 @@
-"""``fit``: the loop over epochs, and what surrounds it."""
+"""``fit``: the loop over epochs, with callbacks, checkpoints and interrupts."""
 
 import contextlib
 import os
@@ -35,33 +35,33 @@ def fit(
     """Train all seeds of a configuration at once.
 
     An epoch of all seeds is one call of one compiled program: shuffle, steps, validation,
-    AUC, learning rate, early stopping. A seed that stops changes no more, while the others
-    go on. The same configuration and data give the same bits on the same machine and
-    versions. On a GPU seeds are vmapped, and a seed gives the same beside others as alone
-    up to rounding; on a CPU they are trained one after another within the program, which
-    is faster there, and give the same bits.
+    AUC, learning rate, early stopping. A stopped seed no longer changes while the others
+    continue. The same configuration and data give the same bits on the same machine and
+    versions. On a GPU seeds are vmapped, and a seed gives the same result alone and with
+    others up to rounding; on a CPU they are trained one after another within the program,
+    which is faster there, and give the same bits.
 
-    With a directory, these are written: ``config.json``, ``history.jsonl`` (a line per
-    seed and epoch), ``summary.json`` at the end, and ``checkpoints``, the last two. After
-    a kill, ``resume=True`` continues to the numbers of an uninterrupted training, bit for
-    bit. Ctrl-C finishes the running epoch and saves it.
+    With a directory, ``config.json``, ``history.jsonl`` (a line per seed and epoch), the last
+    two ``checkpoints`` and, at the end, ``summary.json`` are written. After a kill,
+    ``resume=True`` continues and gives the same bits as an uninterrupted training. Ctrl-C
+    finishes the current epoch and saves it.
 
     Args:
       config: what to train.
-      data: what to train on; held on the device once for all seeds.
+      data: what to train on; stored on the device once for all seeds.
       directory: where to write; nothing is written if not given.
-      resume: go on from the last checkpoint in ``directory``, if there is one. A
-        checkpoint of another configuration or other data is refused; ``epochs`` alone
-        may differ.
-      callbacks: told about every epoch, as :class:`TensorBoard` and :class:`WandB`.
-      progress: show a bar; if None, only on a terminal.
-      devices: each batch is divided between them. All there are, if not given, those of
-        other hosts included after ``jax.distributed.initialize()``.
-      device_bytes: memory for data on each device. If they need more, they stay on the
-        host and are sent in pieces, the next on its way while one is used. Half of the
-        device's memory if not given.
-      checkpoint_seconds: an epoch that ends sooner after a checkpoint than this is not
-        saved, unless it is the last.
+      resume: continue from the last checkpoint in ``directory``, if there is one. A
+        checkpoint of another configuration or other data is refused; only ``epochs`` may
+        differ.
+      callbacks: called after every epoch, such as :class:`TensorBoard` and :class:`WandB`.
+      progress: show a progress bar; if None, only on a terminal.
+      devices: devices over which each batch is sharded. Defaults to all devices, including
+        those of other hosts after ``jax.distributed.initialize()``.
+      device_bytes: memory for data on each device. Data that need more stay on the host
+        and are sent in pieces, each while the previous one is used. Defaults to half of
+        the device's memory.
+      checkpoint_seconds: minimum time between two checkpoints; the last epoch is always
+        saved.
     """
     split = checked_split(config, data)
     state, engine = choose_engine(
@@ -80,7 +80,7 @@ def fit(
         listeners = [*callbacks, *place.listeners]
         if bar_wanted(progress):
             listeners.append(ProgressBar())
-        if jax.process_index():  # one process speaks for all
+        if jax.process_index():  # only the first process reports
             listeners = []
         for listener in listeners:
             listener.start(config, training.history.records())

@@ -1,4 +1,4 @@
-"""Ctrl-C that waits for a good moment."""
+"""Defer Ctrl-C until the current epoch is saved."""
 
 import signal
 import sys
@@ -10,8 +10,8 @@ from typing import Any
 class Interrupts:
     """Defer Ctrl-C inside ``with``: the first sets ``pending``, the second acts at once.
 
-    Nothing changes where a signal is ignored, as in the background of a shell, nor outside
-    the main thread, where Python allows no handlers.
+    Signals that are ignored, as in a shell's background job, stay ignored. Outside the main
+    thread, where Python allows no handlers, nothing changes.
     """
 
     def __init__(
@@ -23,14 +23,14 @@ class Interrupts:
         at_once: Callable[[], Any] | None = None,
         pending: threading.Event | None = None,
     ):
-        """Choose what is heard, and what is said and done then.
+        """Choose the signals, the message and the reaction.
 
         Args:
           text: printed to standard error at the first signal.
-          enabled: if not, no signal is changed.
-          signals: those that are heard.
-          at_once: called at the second signal; if None, it acts as before ``with``.
-          pending: the event to set, if not one of its own.
+          enabled: if False, signal handling is not changed.
+          signals: the signals to defer.
+          at_once: called at the second signal; if None, the previous handler runs.
+          pending: the event to set; by default a new one.
         """
         self._text, self._enabled, self._signals = text, enabled, signals
         self._at_once = at_once
@@ -39,7 +39,7 @@ class Interrupts:
 
     @property
     def pending(self) -> bool:
-        """Whether a signal came."""
+        """Whether a signal was received."""
         return self._pending.is_set()
 
     def __enter__(self) -> "Interrupts":

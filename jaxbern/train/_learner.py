@@ -1,7 +1,7 @@
-"""One seed: its state, a step of training, an evaluation, and what ends an epoch.
+"""One seed: its state, a training step, an evaluation, and the end of an epoch.
 
-Pure functions of one seed. They are vmapped over all of them, and do not know whether
-the rows come from the device or, chunk by chunk, from the host.
+These are pure functions of one seed, to be mapped over all seeds. They do not depend on
+whether the rows are on the device or streamed from the host.
 """
 
 import dataclasses
@@ -22,10 +22,10 @@ from jaxbern.train._stopping import Stopping
 
 @dataclasses.dataclass(frozen=True)
 class Rules:
-    """The part of a `TrainConfig` that programs are compiled for.
+    """The part of a `TrainConfig` that is static in the compiled program.
 
-    Seeds, learning rate and weight decays are arguments of the program: another cell of
-    a sweep that differs in these compiles nothing.
+    Seeds, learning rate and weight decays are arguments of the program: cells of a sweep
+    that differ only in these share one compilation.
     """
 
     network: NetworkConfig
@@ -37,14 +37,14 @@ class Rules:
     plateau_start: int
     schedule: str
     warmup_epochs: int
-    schedule_epochs: int  # 0 if the schedule does not depend on how many there are
+    schedule_epochs: int  # 0 if the schedule does not depend on the number of epochs
     stop_patience: int
     stop_improvement: float
-    on_cpu: bool  # the layout and the order of work that are fast there
+    on_cpu: bool  # choose the layout and loop order that are fast on CPUs
 
     @classmethod
     def of(cls, config: TrainConfig, platform: str) -> "Rules":
-        """Those of a configuration, for devices of a platform."""
+        """Extract the rules of a configuration, for devices of a platform."""
         derived = {
             "schedule_epochs": config.epochs if config.schedule == COSINE else 0,
             "on_cpu": platform == "cpu",
@@ -53,13 +53,13 @@ class Rules:
         return cls(**{name: getattr(config, name) for name in own}, **derived)
 
     def rate_factor(self, epoch: jax.Array) -> jax.Array:
-        """What the schedule multiplies the learning rate by in an epoch."""
+        """Return the schedule's factor on the learning rate in an epoch."""
         if self.schedule != COSINE:
             return jnp.float32(1)
         return factor(epoch, epochs=self.schedule_epochs, warmup=self.warmup_epochs)
 
     def optimizer(self, learning_rate, weight_decay):
-        """AdamW, and the rule for its learning rate; all numbers may be traced."""
+        """Build AdamW with the rule for its learning rate; all numbers may be traced."""
         plateau = optim.reduce_on_plateau(
             learning_rate,
             mode="max",
@@ -72,34 +72,34 @@ class Rules:
 
 
 class Network(NamedTuple):
-    """What a forward pass needs."""
+    """Parameters and running statistics: the inputs of a forward pass."""
 
     params: Any  # as nn.init makes them
     statistics: Statistics
 
 
 class State(NamedTuple):
-    """All that a seed takes from one epoch to the next."""
+    """The state that a seed carries from one epoch to the next."""
 
     network: Network
     optimizer: Any  # of optax
-    weight_decay: Any  # float32: one number, or one for each part of the parameters
+    weight_decay: Any  # float32: one number, or one per part of the parameters
     best: Network  # that of the highest AUC
     stopping: Stopping
 
 
 class Running(NamedTuple):
-    """What adds up during an epoch."""
+    """Counters and sums of the current epoch."""
 
-    active: jax.Array  # bool: whether steps still have an effect
-    step: jax.Array  # int32, the next
+    active: jax.Array  # bool: False once the seed has stopped
+    step: jax.Array  # int32, index of the next step
     rows: jax.Array  # int32, trained on so far
     loss: jax.Array  # float32, sum over rows
     last_loss: jax.Array  # float32, the last finite one, mean over its batch
 
 
 class Scores(NamedTuple):
-    """The network at some rows of validation."""
+    """Results of the network on some validation rows."""
 
     margins: jax.Array  # float32 [rows]: logit of signal minus that of background
     loss: jax.Array  # float32, sum over rows
@@ -107,7 +107,7 @@ class Scores(NamedTuple):
 
 
 class Metrics(NamedTuple):
-    """What the host reads after an epoch."""
+    """Measurements that are sent to the host after an epoch."""
 
     train_loss: jax.Array
     validation_loss: jax.Array
@@ -121,7 +121,7 @@ class Metrics(NamedTuple):
 def init(
     rules: Rules, key: jax.Array, learning_rate, weight_decay, coeff_decay=None
 ) -> State:
-    """A seed before its first epoch."""
+    """Create the state of a seed before its first epoch."""
     params = nn.init(rules.network, key)
     network = Network(params, nn.init_statistics(rules.network))
     if coeff_decay is not None and "coeffs" in params:
@@ -149,9 +149,9 @@ def begin(state: State) -> tuple[State, Running]:
 def step(
     rules: Rules, state: State, running: Running, x: jax.Array, y: jax.Array
 ) -> tuple[State, Running]:
-    """One step on scaled rows ``x [batch, d]`` with labels ``y [batch]``.
+    """Take a step on scaled rows ``x [batch, d]`` with labels ``y [batch]``.
 
-    If the loss or a gradient is not finite, the step is not taken, nor is any after it.
+    If the loss or a gradient is not finite, this step and all later ones are skipped.
     """
     network, rows = state.network, len(y)
 
@@ -180,7 +180,7 @@ def step(
 
 
 def evaluate(rules: Rules, network: Network, x: jax.Array, y: jax.Array) -> Scores:
-    """The network with its running statistics at scaled rows."""
+    """Evaluate the network with its running statistics on scaled rows."""
     out = nn.forward(
         rules.network,
         network.params,
@@ -191,7 +191,7 @@ def evaluate(rules: Rules, network: Network, x: jax.Array, y: jax.Array) -> Scor
     )
     scores = margins(out.logits)
     if out.saturation is None:
-        # Negative for "no interval": jax_debug_nans would take NaN for an error.
+        # Negative means "no interval": NaN would be an error under jax_debug_nans.
         saturation = jnp.full((), -len(y), scores.dtype)
     else:
         saturation = jnp.mean(out.saturation) * len(y)
@@ -248,7 +248,7 @@ def end(
 
 
 def margins(logits: jax.Array) -> jax.Array:
-    """How much signal is preferred to background, in float32 or wider."""
+    """Return the logit of signal minus that of background, in float32 or wider."""
     wide = logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
     return wide[:, 1] - wide[:, 0]
 
@@ -262,7 +262,7 @@ def cross_entropy(margins: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def total(parts: list[jax.Array]) -> jax.Array:
-    """The sum, from left to right."""
+    """Sum from left to right."""
     return functools.reduce(jnp.add, parts)
 
 

@@ -1,4 +1,4 @@
-"""The program that ``fit`` runs, an epoch at a time: to measure what it costs."""
+"""Run the program of ``fit`` one epoch at a time, to measure its cost."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from jaxbern.train._learner import Metrics, Rules
 
 
 class Epochs:
-    """A training that does nothing but train: no files, no bar, no end.
+    """A training without files, progress bar or stopping rule, for benchmarks.
 
     >>> import jaxbern as jb
     >>> data = jb.data.load("collider:higgs", rows=500)
@@ -33,7 +33,7 @@ class Epochs:
         devices: Sequence[jax.Device] | None = None,
         device_bytes: int | None = None,
     ):
-        """Make the networks and move the data; the arguments are those of ``fit``."""
+        """Create the networks and move the data; the arguments are those of ``fit``."""
         self._state, self._engine = _engine.engine(
             config,
             data,
@@ -51,13 +51,13 @@ class Epochs:
         """
         if isinstance(self._engine, _engine.Streamed):
             raise ValueError(
-                "the data must fit into half of the device's memory, or an epoch is no "
+                "the data must fit into half of the device's memory, or an epoch is not a "
                 "single program; give fewer events or a larger device_bytes"
             )
         return self._engine.compile(self._state)
 
     def run(self) -> Metrics:
-        """Train one more epoch; what was measured in it, of each seed, on the host."""
+        """Train one more epoch; return the measurements of each seed on the host."""
         self._state, metrics = self._engine.run(self._state, self.done)
         self.done += 1
         return jax.device_get(metrics)
@@ -66,12 +66,12 @@ class Epochs:
 def epoch_program(
     config: TrainConfig, events: int, device: jax.Device
 ) -> tuple[Callable, tuple[Any, ...]]:
-    """The program of an epoch for a device that need not be here, and its arguments.
+    """Return the program of an epoch and its arguments, for a possibly absent device.
 
     Args:
-      config: of the training.
-      events: how many there are, for training and validation.
-      device: what the program is for.
+      config: options of the training.
+      events: number of events, for training and validation together.
+      device: the device to compile for.
 
     Returns:
       A function that JAX can compile, and the shapes of its arguments. The first is the

@@ -1,4 +1,4 @@
-"""What a training gives: histories, why each seed stopped, and the trained networks."""
+"""The result of a training: histories, why each seed stopped, trained networks."""
 
 import dataclasses
 import math
@@ -23,7 +23,7 @@ COLUMNS = (*MEASURED, "seconds")
 
 @dataclasses.dataclass
 class History:
-    """Grows by an epoch at a time; plain numbers, so that JSON can hold it."""
+    """The measurements of all epochs so far, as plain numbers that JSON can represent."""
 
     columns: dict[int, dict[str, list[float]]]
 
@@ -33,13 +33,13 @@ class History:
         return cls({seed: {name: [] for name in COLUMNS} for seed in seeds})
 
     def append(self, metrics: Metrics, seconds: float) -> list[Record]:
-        """Add one epoch of every seed that completed it; what was added."""
+        """Append an epoch of every seed that completed it; return the new records."""
         added = []
         for k, (seed, columns) in enumerate(self.columns.items()):
             if not metrics.completed[k]:
                 continue
             numbers = {name: float(getattr(metrics, name)[k]) for name in MEASURED}
-            if numbers["saturation"] < 0:  # there is no interval to be outside of
+            if numbers["saturation"] < 0:  # this activation has no interval
                 numbers["saturation"] = math.nan
             numbers["seconds"] = seconds
             added.append({"seed": seed, "epoch": len(columns["auc"]), **numbers})
@@ -48,15 +48,14 @@ class History:
         return added
 
     def records(self) -> list[Record]:
-        """All that was appended, in that order."""
+        """Return all records in the order they were appended."""
         found = [
             {"seed": seed, "epoch": epoch, **dict(zip(columns, numbers, strict=True))}
             for seed, columns in self.columns.items()
             for epoch, numbers in enumerate(zip(*columns.values(), strict=True))
         ]
-        return sorted(
-            found, key=lambda record: record["epoch"]
-        )  # stable: seeds keep order
+        # Stable: seeds keep order.
+        return sorted(found, key=lambda record: record["epoch"])
 
     def arrays(self) -> dict[int, dict[str, np.ndarray]]:
         """Return each column of each seed as an array over the epochs that it trained."""
@@ -68,7 +67,7 @@ class History:
     def to_json(self) -> dict[str, dict[str, list[float]]]:
         """Convert for ``json``, whose keys are strings.
 
-        Copies: a checkpoint is written while the next epoch is already appended.
+        Returns copies, because a checkpoint is written while the next epoch is appended.
         """
         return {
             str(seed): {name: list(numbers) for name, numbers in columns.items()}
@@ -77,12 +76,12 @@ class History:
 
     @classmethod
     def from_json(cls, columns: dict[str, dict[str, list[float]]]) -> "History":
-        """The inverse of :meth:`to_json`."""
+        """Build a history from the result of :meth:`to_json`."""
         return cls({int(seed): of_seed for seed, of_seed in columns.items()})
 
 
 class Training(NamedTuple):
-    """All seeds after some epochs."""
+    """The state of all seeds after some epochs."""
 
     epochs: int
     state: State
@@ -96,8 +95,8 @@ class Stop:
     Attributes:
       reason: ``"finished"`` (all epochs), ``"early"`` (no improvement), or ``"nonfinite"``
         (the loss or a gradient was not finite: the network is the one before that step).
-      epoch: the last it was in, from 0.
-      step: of that epoch, from 0, in which the loss or a gradient was not finite.
+      epoch: its last epoch, counted from 0.
+      step: the step of that epoch, counted from 0, whose loss or gradient was not finite.
       last_loss: the last finite loss of a batch.
     """
 
@@ -119,14 +118,14 @@ class Stop:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Result:
-    """What a training gave.
+    """The result of a training.
 
     Attributes:
-      config: what was trained.
-      split: the rows and feature ranges of each seed; ``split[k].scale(rows)`` gives what
-        the network of the k-th seed takes.
-      history: ``history[seed][name]`` is an array with one number for each epoch that the
-        seed trained through. Names: ``train_loss`` (mean over the epoch, while it was
+      config: the options of the training.
+      split: the rows and feature ranges of each seed; ``split[k].scale(rows)`` gives the
+        inputs for the network of the k-th seed.
+      history: ``history[seed][name]`` is an array with one number per completed epoch of
+        the seed. Names: ``train_loss`` (mean over the epoch, while it was
         learning), ``validation_loss``, ``auc``, ``learning_rate``, ``saturation`` (the
         fraction of activations' inputs outside the interval, in validation; NaN if
         there is no interval), ``seconds`` (of the epoch, for all seeds together).
@@ -143,7 +142,7 @@ class Result:
     final: Network
 
     def model(self, seed: int, which: Literal["best", "final"] = "best") -> MLP:
-        """The network of a seed, in evaluation mode.
+        """Return the network of a seed, in evaluation mode.
 
         ``"best"`` is that of the highest validation AUC, ``"final"`` that of the last step.
         """
@@ -183,7 +182,7 @@ class Result:
 
 
 def _model(config: NetworkConfig, network: Network) -> MLP:
-    # Shapes only: drawing parameters that are replaced at once would be compiled first.
+    # Shapes only: drawing parameters that are then replaced would need a compilation.
     model = nnx.eval_shape(lambda: MLP.from_config(config, rngs=nnx.Rngs(0)))
     params, (mean, var) = network
     for name in ("first", "hidden", "last"):

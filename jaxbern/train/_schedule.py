@@ -1,4 +1,4 @@
-"""The learning rate from one epoch to the next, where no metric decides it."""
+"""Learning-rate schedules that do not depend on a metric."""
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +8,7 @@ SCHEDULES = (PLATEAU, COSINE)
 
 
 def factor(epoch: jax.Array, *, epochs: int, warmup: int) -> jax.Array:
-    """What multiplies the learning rate in an epoch, counted from 0.
+    """Return the factor on the learning rate in an epoch, counted from 0.
 
     It rises in equal steps over the ``warmup`` epochs, is 1 in the next, and falls from
     there as half a cosine that would reach zero after the last.

@@ -1,4 +1,4 @@
-"""A random order of ``n`` rows, each entry computed by itself.
+"""Compute a random order of ``n`` rows, each entry independently of the others.
 
 ``jax.random.permutation`` sorts, twice: on a CPU that took a third of an epoch of a small
 network. A block cipher on the numbers below ``2^bits`` is a permutation of them at the
@@ -9,15 +9,15 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-_ROUNDS = 8  # twice what leaves no trace in the tests
+_ROUNDS = 8  # twice as many as pass the statistical tests
 
 
 def order(key: jax.Array, rows: int) -> jax.Array:
-    """All of ``0 .. rows - 1`` in random order, int32 ``[rows]``.
+    """Return ``0 .. rows - 1`` in random order, int32 ``[rows]``.
 
-    A Feistel network on the smallest power of two that is not below ``rows``; what falls
-    outside is enciphered again until it falls inside, which keeps it a permutation.
-    Good for shuffling; the order is not secret.
+    Uses a Feistel network on the smallest power of two that is at least ``rows``; numbers
+    outside the range are enciphered again until they are inside (cycle walking), which
+    gives a permutation. Suitable for shuffling, not for cryptography.
 
     >>> sorted(order(jax.random.key(0), 6).tolist())
     [0, 1, 2, 3, 4, 5]
@@ -25,7 +25,8 @@ def order(key: jax.Array, rows: int) -> jax.Array:
     Reference: J. Black and P. Rogaway, *Ciphers with arbitrary finite domains*, CT-RSA
     2002.
     """
-    bits = max(8, (rows - 1).bit_length())  # with fewer, some orders are more frequent
+    # With fewer bits, some orders are more frequent.
+    bits = max(8, (rows - 1).bit_length())
     keys = jax.random.bits(key, (_ROUNDS,), jnp.uint32)
 
     def again(entries):
@@ -37,7 +38,7 @@ def order(key: jax.Array, rows: int) -> jax.Array:
 
 
 def _encipher(entries: jax.Array, keys: jax.Array, bits: int) -> jax.Array:
-    """One half of the bits is changed by a hash of the other, then they swap places."""
+    """Apply Feistel rounds: change one half of the bits by a hash of the other, swap."""
     width, other = bits // 2, bits - bits // 2  # of the high and of the low half
     high, low = entries >> other, entries & ((1 << other) - 1)
     for key in keys:
@@ -47,7 +48,7 @@ def _encipher(entries: jax.Array, keys: jax.Array, bits: int) -> jax.Array:
 
 
 def _hash(word: jax.Array) -> jax.Array:
-    """Every bit of the result depends on every bit of the word (MurmurHash3)."""
+    """Mix the bits of a word (the finaliser of MurmurHash3)."""
     word = (word ^ (word >> 16)) * jnp.uint32(0x85EBCA6B)
     word = (word ^ (word >> 13)) * jnp.uint32(0xC2B2AE35)
     return word ^ (word >> 16)

@@ -1,4 +1,4 @@
-"""When a seed stops, and why; everything that is remembered for it."""
+"""Early stopping and stopping on non-finite losses: the state and its update."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ RUNNING, EARLY, NONFINITE = range(3)
 
 
 class Stopping(NamedTuple):
-    """Scalars, or one entry per seed."""
+    """The stopping state: scalars, or one entry per seed."""
 
     reason: jax.Array  # int32: RUNNING, EARLY or NONFINITE
     epoch: jax.Array  # int32: where it stopped, from 0; -1 while it runs
@@ -27,7 +27,7 @@ class Stopping(NamedTuple):
 
 
 def start() -> Stopping:
-    """Start before the first epoch; every array is its own buffer."""
+    """Return the state before the first epoch; every array is a separate buffer."""
 
     def integer(value):
         return jnp.full((), value, jnp.int32)
@@ -35,7 +35,7 @@ def start() -> Stopping:
     def number(value):
         return jnp.full((), value, jnp.float32)
 
-    # Finite, so that jax_debug_nans and jax_debug_infs find nothing to stop for.
+    # Finite, because jax_debug_nans and jax_debug_infs would raise otherwise.
     worst = jnp.finfo(jnp.float32).min
     return Stopping(
         reason=integer(RUNNING),
@@ -60,9 +60,9 @@ def after(
     patience: int,
     improvement: float,
 ) -> Stopping:
-    """Update after an epoch that the seed ``completed`` or not; a stopped seed stays as it is.
+    """Update after an epoch that the seed ``completed`` or not; stopped seeds do not change.
 
-    A NaN is no improvement.
+    A NaN is not an improvement.
     """
     improved = auc > before.reference + improvement
     waited = jnp.where(improved, 0, before.waited + 1)

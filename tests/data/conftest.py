@@ -1,4 +1,4 @@
-"""The server of the tests of downloads."""
+"""The cache of a test, and the web server for tests of downloads."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.data.download_cases import CONTENT
 
 @pytest.fixture
 def server(tmp_path, monkeypatch):
-    """A server with the file, and no waiting between attempts."""
+    """Start a server that has the file; remove pauses between attempts."""
     monkeypatch.setenv("JAXBERN_CACHE", str(tmp_path))
     monkeypatch.delenv("JAXBERN_DATA", raising=False)
     monkeypatch.setattr(_download, "PAUSES", (0.0, 0.0))
@@ -17,3 +17,11 @@ def server(tmp_path, monkeypatch):
     with data_server.running() as server:
         server.content = CONTENT
         yield server
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """Use an empty cache for a test, and no data of the user's."""
+    monkeypatch.setenv("JAXBERN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("JAXBERN_DATA", raising=False)
+    return tmp_path / "cache" / "data"

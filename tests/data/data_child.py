@@ -1,4 +1,4 @@
-"""Processes that work on data and are killed, without JAX: a second less to import."""
+"""Start processes that work on data and are killed; they skip importing JAX to be fast."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jaxbern
 
-# The packages, without what their ``__init__`` imports.
+# Creates the packages without running their ``__init__``.
 _PACKAGES = """
 import sys, types
 for name in ("jaxbern", "jaxbern.data"):

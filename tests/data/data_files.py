@@ -12,7 +12,7 @@ from jaxbern.data._published import Published
 
 
 def events(published: Published, rows: int = 200, seed: int = 0):
-    """Features with awkward float32 numbers among them, and labels."""
+    """Return features, with awkward float32 numbers among them, and labels."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(rows, len(published.columns))).astype(np.float32)
     awkward = np.float32([0, -0.0, 1e-45, 1.1754944e-38, 3.4028235e38, 16777217, 1 / 3])
@@ -21,7 +21,7 @@ def events(published: Published, rows: int = 200, seed: int = 0):
 
 
 def text(x: np.ndarray, y: np.ndarray, form: str = "%.18e") -> bytes:
-    """As UCI writes it, or with another form for each number."""
+    """Format rows as UCI does, or with another format of numbers."""
     return b"".join(
         ",".join(form % value for value in (label, *row)).encode() + b"\n"
         for label, row in zip(y.tolist(), x.tolist(), strict=True)
@@ -37,7 +37,7 @@ def write_short(path: Path, x, y) -> None:
 
 
 def write_crlf(path: Path, x, y) -> None:
-    """Other line ends, empty lines, no end of the last line."""
+    """Write with CRLF, with empty lines, and without a line end after the last line."""
     path.write_bytes(b"\r\n" + text(x, y).replace(b"\n", b"\r\n\r\n").rstrip())
 
 

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Server(ThreadingHTTPServer):
-    """Serves ``content`` at every path, with resumption, and keeps what was asked."""
+    """Serves ``content`` at every path, supports ranges, and records the requests."""
 
     daemon_threads = True
 
@@ -17,20 +17,20 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.content = b""
         self.etag: str | None = '"1"'
-        self.ranges = True  # whether a part of the file can be asked for
+        self.ranges = True  # whether range requests work
         self.lengths = True  # whether the size is announced
-        self.cut: list[int] = []  # the next answers break after so many bytes
+        self.cut: list[int] = []  # the next answers break after this many bytes
         self.statuses: list[int] = []  # the next answers are these errors
         self.paths: dict[str, int] = {}  # errors of some paths
-        self.hold: threading.Event | None = None  # to wait for after a cut
-        self.redirect = ""  # where every answer points to instead
-        self.drip: tuple[int, float] | None = None  # bytes at a time, and the pause
-        self.headers: dict[str, str] = {}  # added, or put in the place of others
+        self.hold: threading.Event | None = None  # event to wait for after a cut
+        self.redirect = ""  # address that every answer redirects to
+        self.drip: tuple[int, float] | None = None  # bytes per write, and pause
+        self.headers: dict[str, str] = {}  # headers to add or replace
         self.asked: list[dict[str, str]] = []
 
     @property
     def url(self) -> str:
-        """The address of a file."""
+        """Address of the file."""
         return f"http://127.0.0.1:{self.server_port}/SUSY.csv.gz"
 
 
@@ -93,7 +93,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def running() -> Iterator[Server]:
-    """A server for the length of a ``with`` block."""
+    """Run a server during a ``with`` block."""
     with Server() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()

@@ -1,4 +1,4 @@
-"""A small SUSY, the server that publishes it, and what it was asked for."""
+"""A small SUSY data set that a test server publishes."""
 
 import dataclasses
 import gzip
@@ -17,13 +17,13 @@ PIECE = 40_000
 
 
 def susy(server, **known):
-    """SUSY as that server publishes it."""
+    """Return SUSY as the server publishes it."""
     download = Download(server.url, **known)
     return dataclasses.replace(SUSY, downloads=(download,), rows=len(Y))
 
 
 def begun(server):
-    """SUSY, of which a first piece has come before the connection broke."""
+    """Return SUSY after a download that broke off in the middle."""
     server.cut = [PIECE]
     published = susy(server)
     part = _download.folder() / "SUSY.csv.gz.part"

@@ -1,11 +1,11 @@
-"""What the tools said of kernels written for the tests of the GPU experiment."""
+"""Output of ptxas, cuobjdump and XLA for small kernels, recorded for tests."""
 
 import jax
 import pytest
 
 from experiments.gpu import sass, toolchain
 
-# On other platforms the plugin looks for a driver and is gone when there is none.
+# Without JAX_PLATFORMS=cpu the plugin looks for a driver and fails without one.
 needs_compiler = pytest.mark.skipif(
     not toolchain.available() or jax.config.jax_platforms != "cpu",
     reason=f"needs {toolchain.INSTALL} and JAX_PLATFORMS=cpu",

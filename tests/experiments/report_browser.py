@@ -1,4 +1,4 @@
-"""Chromium without a window, spoken to in its DevTools protocol over two pipes."""
+"""Control headless Chromium by its DevTools protocol over two pipes."""
 
 import contextlib
 import fcntl
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PATIENCE = 120.0  # seconds for an answer, on the slowest machine
+PATIENCE = 120.0  # seconds to wait for an answer, on a slow machine
 OPTIONS = (
     "--headless",
     "--no-sandbox",
@@ -26,7 +26,7 @@ OPTIONS = (
     "--remote-debugging-pipe",
 )
 
-# A shell could not: some know descriptors of one digit only.
+# Done in Python, because some shells support only one-digit descriptors.
 RENUMBER = """
 import os, sys
 os.dup2(int(sys.argv[1]), 3), os.dup2(int(sys.argv[2]), 4)
@@ -35,7 +35,7 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 def find() -> str | None:
-    """The program, if there is one."""
+    """Return the path of Chromium, if it is installed."""
     return next((path for path in map(shutil.which, NAMES) if path), None)
 
 
@@ -55,7 +55,7 @@ class Browser:
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """A command and its answer."""
+        """Send a command and return its answer."""
         self._count += 1
         message: dict[str, Any] = {
             "id": self._count,
@@ -72,14 +72,14 @@ class Browser:
                 return answer["result"]
 
     def open(self, path: Path) -> None:
-        """Load a file and wait until it is there."""
+        """Load a file and wait until it is loaded."""
         before = self._loaded
         self.call("Page.navigate", url=path.as_uri())
         while self._loaded == before:
             self._receive()
 
     def run(self, script: str) -> Any:
-        """The value of an expression, awaited if it is a promise."""
+        """Return the value of an expression; a promise is awaited."""
         answer = self.call(
             "Runtime.evaluate",
             expression=script,
@@ -90,7 +90,7 @@ class Browser:
         return answer["result"].get("value")
 
     def size(self, width: int, height: int, *, mobile: bool = False) -> None:
-        """Of the window."""
+        """Set the size of the window."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -100,9 +100,9 @@ class Browser:
         )
 
     def prefer(self, scheme: str) -> None:
-        """``"light"`` or ``"dark"``, as a system would.
+        """Emulate the colour scheme ``"light"`` or ``"dark"``, and reduced motion.
 
-        And no motion: while a page scrolls smoothly, nothing in it has a place.
+        While a page scrolls smoothly, positions in it keep changing.
         """
         features = [
             {"name": "prefers-color-scheme", "value": scheme},
@@ -111,7 +111,7 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=features)
 
     def press(self, key: str) -> None:
-        """A key."""
+        """Press a key."""
         codes = {"Tab": 9, "Enter": 13, "Escape": 27}
         text = {"text": "\r"} if key == "Enter" else {}
         for kind in ("keyDown", "keyUp"):
@@ -126,7 +126,7 @@ class Browser:
             )
 
     def hover(self, x: float, y: float) -> None:
-        """Move the mouse there."""
+        """Move the mouse to a point."""
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def _receive(self) -> dict[str, Any]:
@@ -159,12 +159,12 @@ class Browser:
 
 @contextlib.contextmanager
 def started(profile: Path) -> Iterator[Browser]:
-    """A browser for a ``with`` block; its profile is left in a directory."""
+    """Run a browser during a ``with`` block, with its profile in a directory."""
     program = find()
     assert program is not None
     their_in, our_out = os.pipe()
     our_in, their_out = os.pipe()
-    # Chromium reads from 3 and writes to 4; these must not be what is duplicated.
+    # Chromium reads from 3 and writes to 4: the pipes must not already have these numbers.
     high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 20) for fd in (their_in, their_out)]
     first = [sys.executable, "-ISc", RENUMBER, *map(str, high)]
     options = (*OPTIONS, f"--user-data-dir={profile}", "about:blank")

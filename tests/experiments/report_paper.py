@@ -1,4 +1,4 @@
-"""A store that holds the paper's own numbers, for the analysis to find its answers in.
+"""A store with the paper's own numbers, on which the analysis must give its answers.
 
 The paper prints four digits, and in some rows the same four for the ReLU baseline and
 for a DBN model that is, or is not, strictly better. Within those digits the numbers here
@@ -15,7 +15,7 @@ from experiments.sweep.grid import Cell
 from tests.experiments import report_stores
 
 HALF_DIGIT = 0.5e-4
-STEP = 1e-6  # between models that are printed alike
+STEP = 1e-6  # difference between models that are printed alike
 HOPELESS = {"auc": 0.5, "loss": 0.9}
 EXCELLENT = {"auc": 0.999, "loss": 0.001}
 
@@ -23,18 +23,18 @@ Line = dict[str, str]
 
 
 def lines(name: str) -> list[Line]:
-    """Of a file of the paper's tables."""
+    """Read the lines of a file of the paper's tables."""
     with (FOLDER / f"{name}.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
 
 def efficiency_lines(group: Group, metric: Metric) -> list[Line]:
-    """Of an efficiency table."""
+    """Read the lines of an efficiency table."""
     return lines(f"efficiency_{group.dataset}_{group.kind}_{metric.name}")
 
 
 def dbn_cell(group: Group, line: Line) -> Cell:
-    """The best DBN of a line."""
+    """Return the cell of the best DBN of a line."""
     shape = int(line["dbn_depth"]), int(line["dbn_width"])
     return Cell(
         group.dataset, group.residual, *shape, f"bernstein:{line['dbn_degree']}"
@@ -42,7 +42,7 @@ def dbn_cell(group: Group, line: Line) -> Cell:
 
 
 def values(group: Group, metric: Metric) -> dict[Cell, float]:
-    """The metric of every cell in a table: ReLU baselines and best DBN models."""
+    """Return the metric of every cell in a table: ReLU baselines and best DBN models."""
     sign = 1 if metric.higher else -1
     rows = efficiency_lines(group, metric)
     printed = {
@@ -65,7 +65,7 @@ def values(group: Group, metric: Metric) -> dict[Cell, float]:
 
 
 def results() -> list[CellResult]:
-    """The store: what the tables say, and models that must not be taken."""
+    """Return cells with the numbers of the tables, and decoys that must not be chosen."""
     return [cell for group in GROUPS for cell in _results(group)]
 
 
@@ -74,7 +74,7 @@ def _results(group: Group) -> Iterator[CellResult]:
     for cell in known["auc"].keys() | known["loss"].keys():
         auc = known["auc"].get(cell, HOPELESS["auc"])
         loss = known["loss"].get(cell, HOPELESS["loss"])
-        # The best AUC and the best loss need not be of one seed.
+        # The best AUC and the best loss may come from different seeds.
         yield report_stores.trained(
             cell,
             [HOPELESS["auc"], auc, HOPELESS["auc"]],
@@ -92,9 +92,9 @@ def _results(group: Group) -> Iterator[CellResult]:
 
 
 def convergence_results(group: Group) -> Iterator[CellResult]:
-    """Losses with the crossovers, epochs and changes of a convergence table.
+    """Return cells with the crossovers, epochs and changes of a convergence table.
 
-    The seeds stop at different epochs; the middle one is the median all along.
+    The seeds stop at different epochs; the middle one is the median in every epoch.
     """
     final = 0.5
     for row in lines(f"convergence_{group.dataset}_{group.kind}"):

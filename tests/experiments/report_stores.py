@@ -13,7 +13,7 @@ ENVIRONMENT = {"jax": "0.10.2", "python": "3.11", "device": "cpu", "revision": "
 
 
 def about(cell: Cell, events: int = 20_000, source: str | None = None) -> dict:
-    """What a cell hangs on."""
+    """Return the provenance of a cell."""
     return {
         "source": source or f"collider:{cell.dataset}",
         "events": events,
@@ -33,7 +33,7 @@ def result(
     reasons: Sequence[str] | None = None,
     **changes,
 ) -> CellResult:
-    """A cell with these losses and AUCs per epoch, for the seeds 0, 1, ..."""
+    """Return a cell with these losses and AUCs per epoch, for the seeds 0, 1, ..."""
     aucs = [[0.5] * len(loss) for loss in losses] if aucs is None else aucs
     reasons = ["early"] * len(losses) if reasons is None else reasons
     history, stops = {}, {}
@@ -57,7 +57,7 @@ def result(
 
 
 def trained(cell: Cell, auc: Sequence[float], loss: Sequence[float]) -> CellResult:
-    """A cell whose seeds have these final numbers, with something worse before."""
+    """Return a cell whose seeds end with these numbers, after worse ones."""
     return result(
         cell,
         [[value + 0.2, value] for value in loss],
@@ -66,7 +66,7 @@ def trained(cell: Cell, auc: Sequence[float], loss: Sequence[float]) -> CellResu
 
 
 def learning(cells: Sequence[Cell], seed: int = 0) -> list[CellResult]:
-    """Curves that look like trainings, from a random generator."""
+    """Return random curves that look like trainings."""
     draw = np.random.default_rng(seed)
     found = []
     for cell in cells:
@@ -87,5 +87,5 @@ def learning(cells: Sequence[Cell], seed: int = 0) -> list[CellResult]:
 
 
 def on(cell: Cell, activation: str) -> Cell:
-    """The same network with another activation."""
+    """Return the cell of the same network with another activation."""
     return dataclasses.replace(cell, activation=activation)

@@ -16,36 +16,36 @@ from experiments.sweep.grid import Cell
 from experiments.sweep.sweep_run import Sweep, run
 
 EPOCHS = 4
-# Of one layer, so that skips make no difference: the second is the program of the first.
+# With one layer there is no skip, so both cells share one program.
 CELLS = [Cell("higgs", residual, 1, 2, "bernstein:3") for residual in (False, True)]
 TINY = presets.Preset(
     "for tests",
     lambda: list(CELLS),
     presets.COLLIDER,
     rows=120,
-    # 96 rows to train on: whole batches, as a last one of another size costs time.
+    # 96 training rows give whole batches: a last batch of another size costs a compilation.
     training={"epochs": EPOCHS, "batch_size": 48, "seeds": (0, 1)},
     jobs=1,
 )
-presets.PRESETS["tiny"] = TINY  # also in processes that import this module
+presets.PRESETS["tiny"] = TINY  # also for child processes, which import this module
 SWEEP = Sweep("tiny")
 
 
 def programs(tmp_path_factory) -> Path:
-    """Where compiled programs are kept, for all processes that run these tests."""
+    """Share a folder of compiled programs between all processes of these tests."""
     base = tmp_path_factory.getbasetemp()
     in_parallel = "PYTEST_XDIST_WORKER" in os.environ
     return (base.parent if in_parallel else base) / "programs"
 
 
 def sweep(root: Path, what: Sweep = SWEEP, **options):
-    """Run it, with a checkpoint of every epoch."""
+    """Run the sweep with a checkpoint after every epoch."""
     options = {"live": False, "checkpoint_seconds": 0, "keep_compiled": False} | options
     return run(what, root=root, **options)
 
 
 def histories(root: Path) -> dict[str, dict]:
-    """All that must be the same bit for bit, of each completed cell."""
+    """Return what must be the same bit for bit, for each completed cell."""
     reading = cell_store.read(root, thorough=True)
     return {
         result.cell.name: {
@@ -64,7 +64,7 @@ def histories(root: Path) -> dict[str, dict]:
 def made_up(
     cell: Cell = CELLS[0], seeds=(0, 1), epochs: int = 3, **about
 ) -> CellResult:
-    """A completed cell that nobody trained."""
+    """Return a completed cell with made-up numbers."""
     random = np.random.default_rng(0)
     history = {
         seed: {name: random.random(epochs) for name in COLUMNS} for seed in seeds
@@ -74,7 +74,7 @@ def made_up(
 
 
 class Seen(jb.train.Callback):
-    """Notes the epochs that are trained, in a file that outlives the process."""
+    """Records the trained epochs in a file that survives the process."""
 
     def __init__(self, cell: Cell, *, log: Path):
         self._cell, self._log = cell, log
@@ -85,7 +85,7 @@ class Seen(jb.train.Callback):
 
 
 class Once(jb.train.Callback):
-    """Something happens in an epoch of a cell, the first time it is trained."""
+    """Runs an action the first time that an epoch of a cell is trained."""
 
     def __init__(self, cell: Cell, *, of: Cell, epoch: int, mark: Path, what):
         self._mine, self._epoch = cell == of, epoch
@@ -102,12 +102,12 @@ class Once(jb.train.Callback):
 
 
 def noting(log: Path):
-    """Makes a :class:`Seen` for each cell."""
+    """Return a factory of :class:`Seen` for each cell."""
     return functools.partial(Seen, log=log)
 
 
 def once(tmp_path: Path, what, *, of: Cell = CELLS[0], epoch: int = 1):
-    """A callback: ``what`` happens once, in an epoch of a cell."""
+    """Return a callback factory that runs ``what`` once, in an epoch of a cell."""
     return functools.partial(
         Once, of=of, epoch=epoch, mark=tmp_path / "mark", what=what
     )

@@ -3,7 +3,6 @@
 import csv
 import re
 import xml.etree.ElementTree
-from html.parser import HTMLParser
 
 import pytest
 
@@ -22,19 +21,8 @@ SHOWN = "#efficiency-higgs-residual-auc"
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A store, and the directory of its report."""
-    folder = tmp_path_factory.mktemp("report")
-    report_site.fill(folder / "store")
-    plan = folder / "plan.csv"
-    plan.write_text(
-        "cell,parameters,memory_bytes\n"
-        "higgs-residual-5x16-relu,1586,1073741824\n"
-        "higgs-residual-150x256-relu,9810946,4000000000\n"
-        "higgs-residual-150x256-bernstein25,10809346,8000000000\n"
-    )
-    options = ["--store", str(folder / "store"), "--out", str(folder / "out")]
-    assert report_command.main([*options, "--memory", str(plan)]) == 0
-    return folder
+    """Build a report; returns the folder with its store and output."""
+    return report_site.build(tmp_path_factory.mktemp("report"))
 
 
 def read_csv(site, name):
@@ -130,36 +118,10 @@ def test_markdown_report_says_what_is_missing(site):
     assert not any(line.startswith("HIGGS, residual 5x16") for line in lines)
 
 
-class Page(HTMLParser):
-    """Names, addresses, and whether every element is closed."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.ids, self.links, self.open = [], [], []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        for name, value in attrs:
-            if name == "id":
-                self.ids.append(value)
-            if name in ("src", "href", "xlink:href"):
-                self.links.append(value)
-        if tag not in ("meta", "link", "input", "br"):
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.handle_starttag(tag, attrs)
-        self.handle_endtag(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-
 def test_page_is_one_file_with_sound_links(site):
     content = (site / "out" / "report.html").read_text()
     assert len(content) < 3_000_000
-    page = Page(content)
+    page = report_site.Html(content)
     assert not page.open
     assert len(set(page.ids)) == len(page.ids)
     for link in page.links:

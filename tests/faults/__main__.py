@@ -1,11 +1,11 @@
-"""``python -m tests.faults [NAME [options]]``: inject faults, and print what became of it.
+"""``python -m tests.faults [NAME [options]]``: inject faults and print the outcome.
 
 Without a name all of them run with their defaults, which takes a quarter of an hour. The
-exit status is 1 if anything was lost, differs or was not told.
+exit status is 1 if anything was lost, differs or was not reported.
 
-  data      every kind of bad file is loaded: what is said, and is the cache intact?
-  training  trainings are killed at random moments and resumed: are the bits the same?
-  sweep     sweeps are killed, robbed of their disk and lied to: what is left at the end?
+  data      load every kind of bad file; print the message and whether the cache is intact
+  training  kill trainings at random moments, resume them and compare the bits
+  sweep     kill sweeps, fill their disk, damage their files; compare what is left
 """
 
 import importlib
@@ -19,7 +19,7 @@ FAULTS = {
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run those that ``argv`` names, or all."""
+    """Run the named faults, or all."""
     argv = sys.argv[1:] if argv is None else argv
     if argv and argv[0] not in FAULTS:
         print(__doc__)

@@ -1,7 +1,7 @@
-"""``python -m tests.faults data``: each kind of bad file, and what it is told.
+"""``python -m tests.faults data``: load each kind of bad file and print the message.
 
-Every file is made here, loaded with a cache of its own, and must leave that cache as it
-was: an intact set still opens, and nothing half-written stays.
+Every file is written here and loaded with a separate cache, which must not change: an
+intact data set in it still opens, and no partial files remain.
 """
 
 import argparse
@@ -22,11 +22,11 @@ from jaxbern.data import _converted, fingerprint
 from jaxbern.data._files import CACHE_VARIABLE
 
 ROWS = 300
-BAD_ROW = 217  # as counted from 1
+BAD_ROW = 217  # counted from 1
 
 
 def _csv(change: Callable[[list[bytes]], list[bytes]]) -> Callable[[Path], Path]:
-    """A file with one line changed, by a function of its fields."""
+    """Return a writer of a file with one line changed by a function of its fields."""
 
     def write(folder: Path) -> Path:
         lines = uci_text.lines(ROWS).splitlines()
@@ -37,7 +37,7 @@ def _csv(change: Callable[[list[bytes]], list[bytes]]) -> Callable[[Path], Path]
 
 
 def _raw(make: Callable[[], bytes], name: str = "HIGGS.csv.gz"):
-    """A file of these bytes."""
+    """Return a writer of a file with these bytes."""
     return lambda folder: _write(folder, make(), name)
 
 
@@ -47,7 +47,7 @@ def _packed() -> bytes:
 
 def _flipped() -> bytes:
     content = bytearray(_packed())
-    content[-8] ^= 1  # of the checksum
+    content[-8] ^= 1  # a bit of the checksum
     return bytes(content)
 
 
@@ -85,7 +85,7 @@ PAGE = (
     b"<!DOCTYPE html>\n<html><head><title>503 Service Unavailable</title></head></html>"
 )
 
-# What is wrong: a function that writes such a file into a directory.
+# Name of the fault: a function that writes such a file into a directory.
 BAD_FILES: dict[str, Callable[[Path], Path]] = {
     "a field too few": _csv(lambda fields: fields[:-1]),
     "a field too many": _csv(lambda fields: [*fields, b"1.0"]),
@@ -113,7 +113,7 @@ BAD_FILES: dict[str, Callable[[Path], Path]] = {
 
 
 def told_of(write: Callable[[Path], Path], folder: Path) -> str:
-    """What loading such a file says."""
+    """Return the message of loading such a file."""
     try:
         return f"nothing: {jb.data.load(write(folder))}"
     except jb.data.DataError as error:
@@ -121,7 +121,7 @@ def told_of(write: Callable[[Path], Path], folder: Path) -> str:
 
 
 def half_written(good: Path) -> str:
-    """What loading says if its copy is cut short; the copy is made again."""
+    """Return the message of loading a truncated copy, which is then made again."""
     copies = list(_converted.folder().glob("[!.]*"))
     os.truncate(copies[0] / "x.npy", 1000)
     with warnings.catch_warnings(record=True) as caught:
@@ -131,7 +131,7 @@ def half_written(good: Path) -> str:
 
 
 def no_space(path: Path) -> str:
-    """What loading says if this process may write no file of more than 10 kB."""
+    """Return the message of loading when files are limited to 10 kB."""
     import resource  # not on Windows
 
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -145,7 +145,7 @@ def no_space(path: Path) -> str:
 
 
 def survived(good: Path, expected: str) -> bool:
-    """Whether the intact set still opens with what was in it, alone in its cache."""
+    """Return whether the intact set still opens unchanged and is alone in its cache."""
     same = fingerprint(jb.data.load(good)) == expected
     return same and len(list(_converted.folder().iterdir())) == 1
 

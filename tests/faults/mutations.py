@@ -1,4 +1,4 @@
-"""Files damaged at random: what disks, cut copies and careless editors do to them."""
+"""Damage files at random, as disks, interrupted copies and careless edits do."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def mutated(content: bytes, rng: np.random.Generator) -> bytes:
-    """The content with one random damage; never the same content."""
+    """Return the content with one random damage; it always differs."""
     while True:
         changed = _DAMAGES[rng.integers(len(_DAMAGES))](content, rng)
         if changed != content:
@@ -20,7 +20,7 @@ def mutate_file(path: Path, rng: np.random.Generator) -> str:
 
 
 def mutate_folder(folder: Path, rng: np.random.Generator) -> str:
-    """Damage, remove, rename or exchange files and folders below one."""
+    """Damage, remove, rename or exchange files and folders in a folder."""
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     file = files[rng.integers(len(files))]
     kind = rng.integers(12)
@@ -54,7 +54,7 @@ def _byte(content, rng):
 
 
 def _digit(content, rng):
-    """Another digit in the place of one, if there are any: text stays well-formed."""
+    """Replace a digit by another, if there are any, so that text stays well-formed."""
     characters = np.frombuffer(content, np.uint8).copy()
     digits = np.flatnonzero((characters >= 48) & (characters < 58))
     if not len(digits):

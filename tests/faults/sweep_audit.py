@@ -1,4 +1,4 @@
-"""What a store and a log say at the end, beside those of an undisturbed sweep."""
+"""Compare the store and log of a disturbed sweep with those of an undisturbed one."""
 
 import itertools
 import json
@@ -13,16 +13,16 @@ from experiments.sweep.cell_record import CellResult
 
 
 class Verdict(NamedTuple):
-    """What became of a sweep.
+    """The outcome of a disturbed sweep.
 
     Attributes:
-      complete: how many cells.
-      cells: how many there should be.
-      equal: how many have the histories, stops and networks of the undisturbed sweep.
+      complete: number of complete cells.
+      cells: number of cells that should be complete.
+      equal: number with the histories, stops and networks of the undisturbed sweep.
       needed: epochs that an undisturbed sweep trains.
-      again: epochs that were trained more than once: lost with a process that was
-        killed before they were on the disk, or with a damaged cell.
-      most: the most of them that one end of a process or one damage cost.
+      again: epochs trained more than once: lost with a process that was killed before
+        they were on disk, or with a damaged cell.
+      most: maximum number of epochs lost by one kill or one damage.
       at_once: cells that two processes trained at the same time.
     """
 
@@ -36,7 +36,7 @@ class Verdict(NamedTuple):
 
     @property
     def good(self) -> bool:
-        """Whether nothing is missing, nothing differs and nothing was done at once."""
+        """Whether all cells are complete and equal, and none was trained concurrently."""
         return self.cells == self.complete == self.equal and not self.at_once
 
 
@@ -64,7 +64,7 @@ def judge(root: Path, log: Path, undisturbed: Path) -> Verdict:
 
 
 def same(one: CellResult, other: CellResult) -> bool:
-    """Bit for bit, but for the time it took."""
+    """Return whether two results agree bit for bit, except for times."""
     return one.stops == other.stops and all(
         np.array_equal(
             one.history[seed][name], other.history[seed][name], equal_nan=True
@@ -75,7 +75,7 @@ def same(one: CellResult, other: CellResult) -> bool:
 
 
 def _networks(root: Path, cell) -> dict[str, str]:
-    """Checksums of the saved networks."""
+    """Return checksums of the saved networks."""
     manifest = root / cell_store.CELLS / cell.name / cell_record.MANIFEST
     files = json.loads(manifest.read_text())["files"]
     return {name: each["sha256"] for name, each in files.items() if ".npz" in name}
@@ -93,7 +93,7 @@ def _by_cell(entries: list[dict]) -> list[list[dict]]:
 
 
 def _steps_back(entries: list[dict]) -> int:
-    """How many epochs were trained again at most when another process went on."""
+    """Return the maximum number of epochs that a continuing process trained again."""
     entries = sorted(entries, key=lambda entry: entry["ended"])
     back = [
         before["epoch"] + 1 - after["epoch"]
@@ -103,7 +103,7 @@ def _steps_back(entries: list[dict]) -> int:
 
 
 def _overlap(entries: list[dict]) -> bool:
-    """Whether an epoch of one process began before one of another had ended."""
+    """Return whether epochs of two processes overlapped."""
     entries = sorted(entries, key=lambda entry: entry["began"])
     return any(
         after["process"] != before["process"] and after["began"] < before["ended"]

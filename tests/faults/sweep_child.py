@@ -1,7 +1,7 @@
-"""The sweep that faults strike: ``python -m tests.faults.sweep_child STORE LOG``.
+"""The sweep to disturb: ``python -m tests.faults.sweep_child STORE LOG``.
 
-It is slow on purpose, and notes every epoch that it trains in a log, which no fault
-touches: whether anything was trained twice is seen there, not in the store.
+It is slow on purpose and records every trained epoch in a log that no fault touches. The
+log shows whether anything was trained twice.
 """
 
 import argparse
@@ -28,10 +28,10 @@ SWEEP = sweep_run.Sweep(
 
 
 class Noted(jb.train.Callback):
-    """Appends a line to the log for every epoch, and takes its time."""
+    """Appends a line to the log for every epoch, and delays it."""
 
     def __init__(self, cell: Cell, *, log: str, seconds: float):
-        """Of one cell."""
+        """Log the epochs of one cell."""
         self._cell, self._log, self._seconds = cell, log, seconds
         self._began = time.time()
 
@@ -48,7 +48,7 @@ class Noted(jb.train.Callback):
             "ended": time.time(),
         }
         self._began = entry["ended"]
-        # One write of a short line at the end of a file: whole, whoever else writes.
+        # Appending a short line is atomic, also with several writers.
         descriptor = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         os.write(descriptor, (json.dumps(entry) + "\n").encode())
         os.close(descriptor)

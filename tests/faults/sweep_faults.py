@@ -1,4 +1,4 @@
-"""``python -m tests.faults sweep``: strike sweeps, and print what became of them."""
+"""``python -m tests.faults sweep``: disturb sweeps and print the outcome."""
 
 import argparse
 import importlib.util
@@ -14,10 +14,10 @@ from tests.faults import sweep_audit, sweep_strikes
 from tests.faults.sweep_child import SWEEP
 
 _DESCRIPTION = """\
-Strikes small sweeps with faults and compares what is left at the end with an undisturbed
-sweep: are all cells complete, with the same histories and networks bit for bit? Every
-process notes each epoch it trains in a log of its own, which tells what was trained again
-and whether two processes ever trained a cell at the same time.
+Injects faults into small sweeps and compares the result with an undisturbed sweep: all
+cells must be complete, with the same histories and networks bit for bit. Every process
+logs each epoch it trains, which shows what was trained again and whether two processes
+ever trained a cell at the same time.
 
 The full disk needs the right to mount one: run it as root, or after `unshare -Urm`.
 """
@@ -25,16 +25,14 @@ _SMALL_DISK = 16  # megabytes
 
 
 def main(argv: list[str]) -> int:
-    """Print the table; 1 if anything was lost, differs or was trained at once."""
+    """Print the table; return 1 if anything was lost, differs or was trained twice at once."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.faults sweep",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--kills", type=int, default=30, help="kill -9 in all (30)")
-    parser.add_argument(
-        "--seed", type=int, default=0, help="of what chance decides (0)"
-    )
+    parser.add_argument("--seed", type=int, default=0, help="random seed (0)")
     parser.add_argument(
         "--only", nargs="*", help="some faults, by the first word of each"
     )
@@ -45,7 +43,7 @@ def main(argv: list[str]) -> int:
 
 
 def _table(options: argparse.Namespace, work: Path) -> int:
-    # So that a sweep which is killed need not compile all over: that is not the point.
+    # A compilation cache, so that a killed sweep need not compile again.
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(work / "compiled")
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     chance = random.Random(options.seed)
@@ -80,7 +78,7 @@ def _table(options: argparse.Namespace, work: Path) -> int:
 
 
 def _faults(kills: int, disk: Path | None) -> dict[str, Callable | None]:
-    """Each fault by its name; None where it cannot be had here."""
+    """Return the faults by name; None for those that cannot run here."""
     ray = importlib.util.find_spec("ray") is not None
     local = kills // 2 if ray else kills
     found: dict[str, Callable | None] = {
@@ -103,7 +101,11 @@ def _faults(kills: int, disk: Path | None) -> dict[str, Callable | None]:
 
 def _row(name: str, strike: Callable | None, case, calm: Path, began: float) -> dict:
     if strike is None:
-        return {"fault": name, "note": "not run: cannot be had here", "good": True}
+        return {
+            "fault": name,
+            "note": "not run: not possible on this machine",
+            "good": True,
+        }
     try:
         note = strike(case)
     except (RuntimeError, TimeoutError) as problem:

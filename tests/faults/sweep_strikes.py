@@ -1,4 +1,4 @@
-"""The faults, each on a sweep of its own."""
+"""The faults, each applied to a separate sweep."""
 
 import contextlib
 import json
@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from experiments.sweep import cell_claims, cell_store
 
-PATIENCE = 900.0  # seconds for a sweep to end
+PATIENCE = 900.0  # seconds to wait for a sweep to end
 
 
 class Case(NamedTuple):
-    """A sweep to strike: its store, its log, and what chance decides."""
+    """A sweep to disturb: its store, its log, and a random generator."""
 
     root: Path
     log: Path
@@ -26,7 +26,7 @@ class Case(NamedTuple):
     needed: int  # epochs of an undisturbed sweep
 
     def start(self, *options: str) -> subprocess.Popen:
-        """The sweep as a process of its own."""
+        """Start the sweep as a separate process."""
         module = "tests.faults.sweep_child"
         command = [
             sys.executable,
@@ -45,11 +45,11 @@ class Case(NamedTuple):
 
     @property
     def last_words(self) -> str:
-        """The end of what the processes printed."""
+        """The last lines that the processes printed."""
         return self._said.read_text()[-1000:]
 
     def epochs(self) -> list[dict]:
-        """The log so far."""
+        """Return the log so far."""
         return [json.loads(line) for line in _lines(self.log)]
 
 
@@ -62,7 +62,7 @@ def finish(case: Case, *options: str) -> None:
 
 
 def kill_sweeps(case: Case, kills: int) -> str:
-    """Kill the process of a sweep, start another, and so on."""
+    """Kill the process of a sweep and start it again, repeatedly."""
     early = 0
     for number in range(kills):
         known = len(case.epochs())
@@ -83,7 +83,7 @@ def kill_sweeps(case: Case, kills: int) -> str:
 
 
 def kill_workers(case: Case, kills: int) -> str:
-    """Kill workers of Ray that train a cell, while the sweep goes on."""
+    """Kill workers of Ray that train a cell, while the sweep continues."""
     process = case.start("--executor", "ray", "--seconds", "0.5")
     killed: set[int] = set()
     while len(killed) < kills:
@@ -103,7 +103,7 @@ def kill_workers(case: Case, kills: int) -> str:
 
 
 def fill_disk(case: Case, disk: Path) -> str:
-    """Take all room while cells are trained; the sweep must end, and say why."""
+    """Fill the disk while cells are trained; the sweep must end and say why."""
     process = case.start()
     _until(lambda: _completed(case.root) >= 2, process)
     ballast = disk / "ballast"
@@ -173,7 +173,7 @@ def race(case: Case) -> str:
 
 @contextlib.contextmanager
 def small_disk(work: Path, megabytes: int) -> Iterator[Path | None]:
-    """A file system of so many megabytes; None if this user may not mount one."""
+    """Mount a file system of this size; None if this user may not mount one."""
     place = work / "disk"
     place.mkdir()
     size = f"size={megabytes}m"
@@ -190,7 +190,7 @@ def small_disk(work: Path, megabytes: int) -> Iterator[Path | None]:
 
 
 def _worker(case: Case, of: int | None = None) -> int | None:
-    """A process that trains a cell now: that of number ``of``, or any."""
+    """Return a process that is training a cell: that of number ``of``, or any."""
     running = case.root / cell_store.RUNNING
     owners = []
     for begun in running.iterdir() if running.is_dir() else ():

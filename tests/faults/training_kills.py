@@ -1,7 +1,4 @@
-"""``python -m tests.faults training``: killed at random moments, and resumed.
-
-Are the bits the same?
-"""
+"""``python -m tests.faults training``: kill trainings at random, resume, compare bits."""
 
 import argparse
 import os
@@ -27,19 +24,19 @@ CONFIG = TrainConfig(
 
 
 def events() -> jb.data.Dataset:
-    """A few simulated ones."""
+    """Simulate a few events."""
     return jb.data.load("collider:higgs", rows=5000)
 
 
 class _Slow(jb.train.Callback):
-    """So that a training is long enough to be killed."""
+    """Delays epochs, so that a training is long enough to be killed."""
 
     def epoch(self, records):
         time.sleep(0.05)
 
 
 def child(directory: str) -> None:
-    """The process that is killed."""
+    """Train in the process that is killed."""
     fit(
         CONFIG,
         events(),
@@ -51,18 +48,20 @@ def child(directory: str) -> None:
 
 
 def main(argv: list[str]) -> int:
-    """Print what became of each kill."""
+    """Print the outcome of each kill."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.faults training", description=__doc__
     )
-    parser.add_argument("--kills", type=int, default=20, help="how often (20)")
-    parser.add_argument("--seed", type=int, default=0, help="of the moments (0)")
+    parser.add_argument("--kills", type=int, default=20, help="number of kills (20)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="random seed of the moments (0)"
+    )
     options = parser.parse_args(argv)
     return table(options.kills, options.seed)
 
 
 def table(kills: int, seed: int) -> int:
-    """Kill and resume; returns 1 if any resumed training differs."""
+    """Kill and resume; return 1 if any resumed training differs."""
     chance = random.Random(seed)
     whole = fit(CONFIG, events())
     same = 0
@@ -80,14 +79,14 @@ def table(kills: int, seed: int) -> int:
 
 
 def _killed(directory: Path, cache: Path, chance: random.Random) -> list[int]:
-    """Kill a training somewhere in a random epoch; which epochs are on the disk."""
+    """Kill a training in a random epoch; return the epochs that are on disk."""
     environment = os.environ | {
         "JAX_COMPILATION_CACHE_DIR": str(cache),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
     command = [sys.executable, "-m", "tests.faults.training_kills", str(directory)]
     process = subprocess.Popen(command, env=environment)
-    # In epochs, not seconds: a machine may be slow. No seed has stopped by then.
+    # Counted in epochs, not seconds, as machines differ. No seed has stopped by then.
     told, wanted = directory / "history.jsonl", chance.randrange(CONFIG.stop_patience)
     while not told.exists() or len(told.read_text().splitlines()) < 3 * wanted:
         if process.poll() is not None:

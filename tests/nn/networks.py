@@ -1,4 +1,4 @@
-"""Networks with any numbers in them, made without compiling an initialiser."""
+"""Networks with random numbers, created without compiling an initialiser."""
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ each_activation = pytest.mark.parametrize(
 
 
 def network(in_features=3, depth=3, width=4, *, seed=0, degree=3, **options) -> jb.MLP:
-    """Parameters as large as the initialiser's, running statistics of some data."""
+    """Return a network with parameters of typical size and plausible running statistics."""
     model = nnx.eval_shape(
         lambda: jb.MLP(
             in_features, depth, width, degree=degree, **options, rngs=nnx.Rngs(0)
@@ -36,7 +36,7 @@ def network(in_features=3, depth=3, width=4, *, seed=0, degree=3, **options) -> 
 
 
 def random_params(config, dtype=np.float32, seed=0) -> dict:
-    """Parameters as pure functions take them."""
+    """Draw parameters in the form that the pure functions take."""
     rng = np.random.default_rng(seed)
     return jax.tree.map(
         lambda a: jnp.asarray(rng.normal(size=a.shape) / np.sqrt(a.shape[-1]), dtype),

@@ -1,6 +1,6 @@
-"""Networks of the paper before their first step, printed as JSON.
+"""Print the paper's networks before their first step as JSON.
 
-In a process of its own: the last bits of the numbers depend on how XLA was told to compile.
+Runs in a separate process, because the last bits depend on XLA's compilation flags.
 """
 
 import json
@@ -18,7 +18,7 @@ X = jnp.linspace(-2, 2, 6).reshape(2, 3)
 
 
 def mlp(init):
-    """A network that has seen one batch, ready for evaluation."""
+    """Return a network after one batch, in evaluation mode."""
     model = jb.MLP(3, 2, 4, degree=5, init=init, rngs=nnx.Rngs(7))
     model(jnp.concatenate([X, X * 0.3 + 0.1, X[::-1] * 1.7]))
     model.eval()
@@ -26,7 +26,7 @@ def mlp(init):
 
 
 def of_experiments():
-    """The networks of three experiments, by name."""
+    """Return the networks of three experiments by name."""
     comparison = jax_modules.bernstein_network(3, 1, 4, 7)
     comparison.eval()
     return {
@@ -37,7 +37,7 @@ def of_experiments():
 
 
 def coefficients(network):
-    """Those of all layers."""
+    """Return the coefficients of all layers."""
     return [
         node.get_value()
         for path, node in nnx.iter_graph(network)
@@ -46,7 +46,7 @@ def coefficients(network):
 
 
 def starts():
-    """Coefficients and outputs of each network, by name."""
+    """Return coefficients and outputs of each network by name."""
     found = {}
     for init in INITS:
         model = mlp(init)

@@ -1,4 +1,4 @@
-"""Lowering for a GPU on a machine that has none."""
+"""Lower for a GPU on a machine that has none."""
 
 import contextlib
 
@@ -7,7 +7,7 @@ from jax.sharding import AbstractMesh
 
 
 def on_a_gpu() -> contextlib.AbstractContextManager:
-    """Lowering rules of JAX >= 0.11 want to know for which one."""
+    """Set an abstract GPU, which lowering rules of JAX >= 0.11 ask for."""
     if jax.__version_info__ < (0, 11):
         return contextlib.nullcontext()
     from jax.sharding import AbstractDevice, use_abstract_mesh

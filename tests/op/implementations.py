@@ -1,6 +1,6 @@
 """The implementations that the contract suite runs over.
 
-The GPU kernels run interpreted here, which is their meaning without their machine code.
+The GPU kernels run interpreted here, which tests their semantics without machine code.
 """
 
 import importlib.util

@@ -1,15 +1,15 @@
 """The operator by de Casteljau's algorithm in float64, for arrays of any shape.
 
-Another formula than the code under test, and exact enough for it: ``t`` and ``s`` of a
-float32 have no rounding but float64's. Shapes are those of
-:mod:`jaxbern.kernels.xla.xla_backend`, but with both ends of the interval by themselves.
+It is a different formula from the code under test and accurate enough: ``t`` and ``s`` of
+a float32 have only float64 rounding errors. Shapes are those of
+:mod:`jaxbern.kernels.xla.xla_backend`, but the ends of the interval are two arguments.
 """
 
 import numpy as np
 
 
 def value(x, coeffs, lower, upper, outside="clamp"):
-    """``sum_k c_k b_{n,k}(x)``; beyond the ends constant, or with the tangents there."""
+    """Compute ``sum_k c_k b_{n,k}(x)``; beyond the ends constant or along the tangents."""
     x, coeffs, lower, upper = map(np.float64, (x, coeffs, lower, upper))
     z = np.clip(x, lower, upper)
     t, s = (z - lower) / (upper - lower), (upper - z) / (upper - lower)
@@ -20,7 +20,7 @@ def value(x, coeffs, lower, upper, outside="clamp"):
 
 
 def size(x, coeffs, lower, upper, outside="clamp"):
-    """The same sum of the sizes of all terms: what a rounding error is measured by."""
+    """Compute the same sum of absolute values: the scale of rounding errors."""
     inside = value(x, np.abs(coeffs), lower, upper)
     tails = _tails(*map(np.float64, (x, coeffs, lower, upper)), absolute=True)
     return inside + (tails if outside == "linear" else 0)
@@ -41,7 +41,7 @@ def _steps(coeffs, lower, upper, absolute):
 
 
 def slope(x, coeffs, lower, upper, absolute=False, outside="clamp"):
-    """The derivative; strictly outside zero or that of the end; or its terms' sizes."""
+    """Compute the derivative in ``x``, or with ``absolute`` the sum of its terms' sizes."""
     x, coeffs, lower, upper = map(np.float64, (x, coeffs, lower, upper))
     steps = _steps(coeffs, lower, upper, absolute)
     moving = (x >= lower) & (x <= upper) | (outside == "linear")
@@ -49,9 +49,9 @@ def slope(x, coeffs, lower, upper, absolute=False, outside="clamp"):
 
 
 def moments(x, dy, lower, upper, shape, outside="clamp", absolute=False):
-    """``sum dy b_{n,k}(x)`` to ``shape = [n+1, *C]``, over what ``C`` broadcasts.
+    """Sum ``dy b_{n,k}(x)`` to ``shape = [n+1, *C]``, over the axes that ``C`` broadcasts.
 
-    Or of the sizes of all terms.
+    With ``absolute``, sum the sizes of all terms.
     """
     axes = tuple(i for i, n in enumerate(shape[1:]) if n != x.shape[i])
     unit = np.eye(shape[0]).reshape(shape[0], shape[0], *[1] * x.ndim)

@@ -24,14 +24,14 @@ def forward(model, x):
 
 
 def gradient(model, x, direction):
-    """Of ``direction . outputs`` in ``x``, both with a row for each."""
+    """Compute the gradient of ``direction . outputs`` in ``x``, row by row."""
     with np.errstate(over="ignore"):
         numbers = *_network(model), x, direction, _running(model)
         return network_oracle.gradients(*numbers)[1]
 
 
 def jacobian(model, x):
-    """``[rows, out, in]`` at ``x [rows, in]``."""
+    """Compute the Jacobian ``[rows, out, in]`` at ``x [rows, in]``."""
     eye = np.eye(model.config.out_features)
     tiled = [np.tile(row, (len(x), 1)) for row in eye]
     return np.stack([gradient(model, x, row) for row in tiled], axis=1)
@@ -70,7 +70,7 @@ def _running(model):
 
 
 def in_double(model):
-    """``f(x) -> y`` of any nnx module in float64: its own code, with all numbers widened."""
+    """Return ``f(x) -> y`` of any nnx module in float64: its own code, numbers widened."""
     graph, state = nnx.split(model)
     with jax.enable_x64(True):
         wide = jax.tree.map(widened, state)

@@ -1,4 +1,4 @@
-"""One event at a time, with Lorentz matrices and bisections: slow and independent."""
+"""Compute collider variables one event at a time, with Lorentz matrices and bisection."""
 
 import math
 
@@ -15,7 +15,7 @@ def mass(*particles):
 
 
 def lorentz(velocity):
-    """The matrix that gives what rests this velocity."""
+    """Return the matrix of a boost by this velocity."""
     beta = np.asarray(velocity, float)
     gamma = 1 / math.sqrt(1 - beta @ beta)
     matrix = np.empty((4, 4))
@@ -28,23 +28,23 @@ def lorentz(velocity):
 
 
 def neutrino(lepton, missing, w=80.4):
-    """By the roots of the polynomial for the longitudinal momentum."""
+    """Find the neutrino from the roots of the polynomial of its longitudinal momentum."""
     e, z = lepton[0], lepton[3]
     met = math.hypot(*missing)
     pt = math.hypot(*lepton[1:3])
     half = w**2 / 2 + lepton[1:3] @ missing
     roots = np.roots([pt**2, -2 * half * z, e**2 * met**2 - half**2])
-    # Without a solution, along the lepton: the mass is then the transverse mass.
+    # Without a solution, take the neutrino along the lepton: the transverse mass results.
     found = met * z / pt if roots[0].imag else min(roots.real, key=abs)
     return np.array([math.hypot(met, found), *missing, found])
 
 
 def higgs_masses(event):
-    """The seven masses of one event's 21 low-level columns, in GeV and radians."""
+    """Compute the seven masses from one event's 21 low-level columns (GeV, radians)."""
     lepton = massless(*event[:3])
     missing = event[3] * np.array([math.cos(event[4]), math.sin(event[4])])
     jets = [(round(event[k + 3]), massless(*event[k : k + 3])) for k in (5, 9, 13, 17)]
-    jets.sort(key=lambda jet: -jet[0])  # stable: of equal tags the first stays first
+    jets.sort(key=lambda jet: -jet[0])  # stable: equal tags keep their order
     b1, b2, q1, q2 = (jet for _, jet in jets)
     nu = neutrino(lepton, missing)
     near, far = sorted((b1, b2), key=lambda b: abs(mass(q1, q2, b) - 173))
@@ -60,7 +60,7 @@ def higgs_masses(event):
 
 
 def mt2(p, q, missing):
-    """Nested golden sections: the largest transverse mass is convex in the split."""
+    """Minimise by nested golden sections; the maximum is convex in the split."""
 
     def transverse2(lepton, x, y):
         return 2 * (
@@ -95,7 +95,7 @@ def _minimum(f, reach, steps=70):
 
 
 def susy_variables(event):
-    """The ten variables of one event's 8 low-level columns; MT2 is left to `mt2`."""
+    """Compute the ten variables from one event's 8 low-level columns; for MT2 see `mt2`."""
     one, other = massless(*event[:3]), massless(*event[3:6])
     met, phi = event[6:8]
     missing = met * np.array([math.cos(phi), math.sin(phi)])
@@ -111,7 +111,7 @@ def susy_variables(event):
     mr = one[0] + other[0]
     pair = (one + other)[1:3] + missing
 
-    def to_pair(s):  # from where the pair has this momentum and mass to its rest frame
+    def to_pair(s):  # boost to the rest frame of a pair of this mass
         return lorentz([*(-pair / math.sqrt(pair @ pair + s * s)), 0])
 
     low, high = 1e-3, 1e5  # the mass at which the leptons have half of the energy

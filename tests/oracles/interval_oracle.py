@@ -1,8 +1,8 @@
 """Gradients in the ends of the interval, by a complex step in de Casteljau's algorithm.
 
-No rule of differentiation is used, so none can be wrong: moved by ``ih`` with a tiny
-``h``, an end moves the imaginary part of the value by ``h`` times its derivative, with
-nothing to cancel. Shapes are those of :mod:`tests.oracles.casteljau`.
+No differentiation rules are needed: moving an end by ``ih`` with a tiny ``h`` changes the
+imaginary part of the value by ``h`` times the derivative, without cancellation. Shapes are
+those of :mod:`tests.oracles.casteljau`.
 """
 
 import numpy as np
@@ -13,10 +13,10 @@ STEP = 1e-30
 
 
 def gradients(x, coeffs, lower, upper, dy, outside="clamp"):
-    """``sum dy dB/dlower`` and ``sum dy dB/dupper``, each in the shape of its end.
+    """Compute ``sum dy dB/dlower`` and ``sum dy dB/dupper``, in the shapes of the ends.
 
-    Outside the interval the value is an end coefficient, wherever that end may be, or
-    it is on the tangent at the end.
+    Outside the interval the value is an end coefficient, independent of the end, or lies
+    on the tangent at the end.
     """
     x, coeffs, lower, upper, dy = map(np.float64, (x, coeffs, lower, upper, dy))
     below, above = x < lower, x > upper
@@ -31,13 +31,13 @@ def gradients(x, coeffs, lower, upper, dy, outside="clamp"):
 
 
 def limits(x, coeffs, lower, upper, dy, outside="clamp"):
-    """The same sums of the sizes of all terms: what a rounding error is measured by."""
+    """Compute the same sums of absolute values: the scale of rounding errors."""
     x, coeffs, lower, upper, dy = map(np.float64, (x, coeffs, lower, upper, dy))
     options = {"absolute": True, "outside": outside}
     size = casteljau.slope(x, coeffs, lower, upper, **options) * np.abs(dy)
     z = x if outside == "linear" else np.clip(x, lower, upper)
     t = (z - lower) / (upper - lower)
-    # Sums of `1 - t` and of `t` from the same moments: beyond an end both are large.
+    # Sums of `1 - t` and `t` share their moments: beyond an end both are large.
     more = np.maximum(np.abs(t - 0.5) - 0.5, 0)
     return (
         _sum_to(size * (np.abs(1 - t) + more), lower.shape),
@@ -46,7 +46,7 @@ def limits(x, coeffs, lower, upper, dy, outside="clamp"):
 
 
 def _pieces(x, coeffs, lower, upper):
-    """The polynomial, and its tangents at both ends."""
+    """Return functions for the polynomial and its tangents at both ends."""
     t, s = (x - lower) / (upper - lower), (upper - x) / (upper - lower)
     row = np.broadcast_to(coeffs, (len(coeffs), *x.shape))
     degree = len(coeffs) - 1

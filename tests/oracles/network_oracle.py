@@ -42,7 +42,7 @@ FIXED = {
 
 
 def forward(config, params, x, running=None):
-    """Logits, the statistics of each layer, and what the backward pass needs."""
+    """Return logits, statistics of each layer, and what the backward pass needs."""
     linears, coeffs = _layers(config, params)
     h, kept, statistics = np.float64(x), [], []
     for i, (kernel, bias) in enumerate(linears[:-1]):
@@ -60,7 +60,7 @@ def forward(config, params, x, running=None):
 
 
 def gradients(config, params, x, dlogits, running=None):
-    """Of ``sum(dlogits * logits)``, in the parameters (in their structure) and in x."""
+    """Return gradients of ``sum(dlogits * logits)`` in the parameters and in ``x``."""
     linears, coeffs = _layers(config, params)
     *kept, (h,) = forward(config, params, x, running)[2]
     d = [(h.T @ dlogits, dlogits.sum(axis=0))]
@@ -79,7 +79,7 @@ def gradients(config, params, x, dlogits, running=None):
 
 
 def updated(config, running, statistics, rows):
-    """PyTorch's rule: the new variance counts as that of a sample, over ``rows - 1``."""
+    """Update running statistics by PyTorch's rule, with the variance over ``rows - 1``."""
     mean, var = statistics
     new = np.stack([mean, var * rows / (rows - 1)])
     return config.momentum * running + (1 - config.momentum) * new

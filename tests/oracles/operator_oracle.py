@@ -1,8 +1,8 @@
-"""The operator in exact rational arithmetic: another formula than the code under test.
+"""The operator in exact rational arithmetic, a different formula from the library's.
 
 Every float is a rational number, so the value of the textbook sum at a float is one
-too. Each function also gives the *limit*, the sum of the sizes of the terms that were
-added up, which is what a rounding error is measured against.
+too. Each function also returns the *limit*, the sum of the absolute values of the terms,
+which is the scale of rounding errors.
 """
 
 import itertools
@@ -13,7 +13,7 @@ import numpy as np
 
 
 def basis(x: float, degree: int, lower: float, upper: float) -> tuple[list[int], int]:
-    """``b_{n,k}(x)`` at the clamped ``x``: numerators and their common denominator."""
+    """Return ``b_{n,k}(x)`` at the clamped ``x``: numerators and a common denominator."""
     x, lower, upper = (Fraction(float(v)) for v in (x, lower, upper))
     t = (min(max(x, lower), upper) - lower) / (upper - lower)
     above, below = t.denominator - t.numerator, t.numerator
@@ -25,13 +25,13 @@ def basis(x: float, degree: int, lower: float, upper: float) -> tuple[list[int],
 
 
 def evaluate(x, coeffs, lower=-3.0, upper=3.0):
-    """Values and limits at ``x [B, W]`` for ``coeffs [W, n+1]``, as float64 arrays."""
+    """Return values and limits at ``x [B, W]`` for ``coeffs [W, n+1]`` in float64."""
     rational = [[Fraction(float(v)) for v in row] for row in coeffs]
     return _each(x, lambda xi, w: _sums(rational[w], xi, lower, upper))
 
 
 def gradient_x(x, coeffs, dy, lower=-3.0, upper=3.0):
-    """``dy * B'(x)``, zero strictly outside, from inside at the ends."""
+    """Compute ``dy * B'(x)``: zero strictly outside, one-sided at the ends."""
     degree = coeffs.shape[1] - 1
     width = Fraction(upper) - Fraction(lower)
     rational = [[Fraction(float(v)) for v in row] for row in coeffs]
@@ -49,9 +49,9 @@ def gradient_x(x, coeffs, dy, lower=-3.0, upper=3.0):
 
 
 def gradient_coeffs(x, degree, dy, lower=-3.0, upper=3.0):
-    """``sum_batch dy * b_{n,k}(x)`` as ``[W, n+1]``, and the limit of each.
+    """Compute ``sum_batch dy * b_{n,k}(x)`` as ``[W, n+1]``, and the limit of each.
 
-    The terms are rounded to float64 before they are added, which float32 cannot see.
+    Terms are rounded to float64 before they are added; float32 does not resolve that.
     """
     terms = np.zeros((*x.shape, degree + 1))
     for i, w in np.ndindex(*x.shape):

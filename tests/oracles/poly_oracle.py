@@ -1,7 +1,7 @@
 """Bernstein polynomials in exact rational arithmetic.
 
-Every float is a rational number, so these functions take inputs as they are and
-make no error. They use textbook formulas, not the recurrences of the library.
+Every float is a rational number, so these functions have no rounding errors. They use
+textbook formulas, not the recurrences of the library.
 """
 
 import itertools
@@ -20,7 +20,7 @@ def exact_basis(n, t):
 
 
 def exact_t(x, lower, upper):
-    """The parameter of ``x``, which may be infinite, clamped as the activation does."""
+    """Return the parameter ``t`` of ``x``, clamped to [0, 1]; ``x`` may be infinite."""
     x = min(max(float(x), float(lower)), float(upper))
     x, lower, upper = rational([x, lower, upper])
     return (x - lower) / (upper - lower)
@@ -32,7 +32,7 @@ def exact_value(coeffs, t):
 
 
 def exact_restrict(coeffs, a, b):
-    """The blossom as a convolution: j factors of ``b`` and n-j factors of ``a``."""
+    """Compute the blossom as a convolution: j factors of ``b`` and n-j factors of ``a``."""
     n, result = len(coeffs) - 1, []
     for j in range(n + 1):
         of_a, of_b = exact_basis(n - j, a), exact_basis(j, b)
@@ -49,7 +49,7 @@ def exact_derivative(coeffs, width, order):
 
 
 def exact_power(coeffs, lower, upper):
-    """Multiplies out ``C(n,k) (x-l)^k (u-x)^(n-k) / (u-l)^n``, ascending in x."""
+    """Multiply out ``C(n,k) (x-l)^k (u-x)^(n-k) / (u-l)^n``, ascending in x."""
     n, total = len(coeffs) - 1, [Fraction(0)] * len(coeffs)
     for k, c in enumerate(coeffs):
         product = [c * math.comb(n, k) / (upper - lower) ** n]
@@ -62,7 +62,7 @@ def exact_power(coeffs, lower, upper):
 
 
 def assert_close(actual, exact, bound):
-    """``|actual - exact| <= bound`` in exact arithmetic; the bounds are floats."""
+    """Assert ``|actual - exact| <= bound`` in exact arithmetic; the bounds are floats."""
     actual, bounds = np.ravel(actual), np.broadcast_to(bound, len(exact))
     assert len(actual) == len(exact)
     assert np.isfinite(actual).all(), actual

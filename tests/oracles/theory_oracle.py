@@ -1,7 +1,7 @@
 """Networks over rationals by the textbook sum, as coefficients of powers of ``x``.
 
-Another way than the code under test: that evaluates and takes differences; this one
-multiplies polynomials out, so their degree can be read off.
+The code under test evaluates and takes differences; this oracle multiplies polynomials
+out and reads off their degree.
 """
 
 import math
@@ -32,7 +32,7 @@ def power(p: Polynomial, k: int) -> Polynomial:
 
 
 def activation(p: Polynomial, coeffs, lower: Fraction, upper: Fraction) -> Polynomial:
-    """``sum_k c_k C(n,k) t^k (1-t)^(n-k)`` with ``t = (p - l) / (u - l)``."""
+    """Compute ``sum_k c_k C(n,k) t^k (1-t)^(n-k)`` with ``t = (p - l) / (u - l)``."""
     n = len(coeffs) - 1
     t = [a / (upper - lower) for a in add(p, [-lower])]
     s = add([Fraction(1)], [-a for a in t])
@@ -44,7 +44,7 @@ def activation(p: Polynomial, coeffs, lower: Fraction, upper: Fraction) -> Polyn
 
 
 def network(layers, inputs: list[Polynomial]) -> Polynomial:
-    """The sum of the last layer's outputs, for inputs that are polynomials themselves."""
+    """Return the sum of the last layer's outputs, for inputs that are polynomials."""
     for layer in layers:
         rows = zip(layer.weights, layer.biases, layer.coeffs, strict=True)
         outputs = []

@@ -1,8 +1,8 @@
-"""The training of one seed again: NumPy, float64, derivatives written out by hand.
+"""Train one seed in NumPy and float64, with derivatives written out by hand.
 
-Linear, BatchNorm and ReLU with skips; AdamW, learning rate and early stopping as PyTorch
-users write them, as loops. Only what is random (split, initial parameters, order of the
-rows) is given.
+Linear, BatchNorm and ReLU with skips; AdamW, learning rate and early stopping as loops,
+as PyTorch users write them. Random choices (split, initial parameters, order of the rows)
+are arguments.
 """
 
 import math
@@ -15,7 +15,7 @@ EPSILON, MOMENTUM = 1e-5, 0.9
 
 
 class Layer:
-    """Linear, BatchNorm, ReLU, skip; remembers what its backward pass needs."""
+    """Linear, BatchNorm, ReLU, skip; stores what its backward pass needs."""
 
     def __init__(self, kernel, bias, skips):
         self.params = [np.array(kernel, float), np.array(bias, float)]
@@ -72,7 +72,7 @@ class Network:
 
 
 class AdamW:
-    """In the order of PyTorch's documentation, in place."""
+    """AdamW in the order of PyTorch's documentation, in place."""
 
     def __init__(self, params, decay):
         self.decay, self.steps = decay, 0
@@ -90,7 +90,7 @@ class AdamW:
 
 
 def losses(logits, y):
-    """Minus the log probability of each label, and its derivative."""
+    """Return minus the log probability of each label, and its derivative."""
     shifted = logits - logits.max(1, keepdims=True)
     probabilities = np.exp(shifted) / np.exp(shifted).sum(1, keepdims=True)
     right = np.arange(len(y)), y
@@ -98,15 +98,15 @@ def losses(logits, y):
 
 
 def area(scores, y):
-    """Pairs of signal and background in the right order, ties half."""
+    """Return the fraction of correctly ordered pairs of signal and background; ties half."""
     difference = scores[y == 1][:, None] - scores[y == 0][None]
     return ((difference > 0) + 0.5 * (difference == 0)).mean()
 
 
 def train(config: TrainConfig, x_train, y_train, x_test, y_test, params, orders):
-    """History of one seed: lists of numbers until it stops.
+    """Return the history of one seed: lists of numbers until it stops.
 
-    ``x`` are not yet scaled; ``orders`` has one order of the training rows per epoch.
+    ``x`` is not yet scaled; ``orders`` has one order of the training rows per epoch.
     """
     low, span = x_train.min(0), np.ptp(x_train, axis=0)
     x_train, x_test = (np.clip((x - low) / span, 0, 1) for x in (x_train, x_test))

@@ -1,4 +1,4 @@
-"""What the tests of `jaxbern.poly` draw, and the unit of their tolerances.
+"""Hypothesis strategies for the tests of `jaxbern.poly`, and their tolerances.
 
 Tolerances are first-order rounding bounds of the algorithm under test. In units of
 ``eps`` a rounding is 1/2; a ratio of differences such as ``t`` has 3 of them and a
@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-# Few, and shared by the tests: each one is compiled. In float64 the examples in the
-# docstrings are of degree 2 as well.
+# Few, and shared by the tests, because each one is compiled. The docstring examples in
+# float64 have degree 2 as well.
 DEGREES = {jnp.float32: (0, 1, 7), jnp.float64: (2, 7)}
 odd = settings(max_examples=30, deadline=None, database=None)
 
@@ -25,8 +25,8 @@ wide = pytest.mark.parametrize("dtype", [jnp.float64], ids=["x64"])
 
 @pytest.fixture(autouse=True)
 def as_wide_as_the_dtype(request):
-    """For each test of the modules that name it, which all that take ``dtype`` do."""
-    # Not a fixture that a test asks for: Hypothesis runs a test many times in one.
+    """Enable double precision for tests whose ``dtype`` is float64."""
+    # Autouse, because Hypothesis runs a test many times within one fixture.
     callspec = getattr(request.node, "callspec", None)
     x64 = callspec is not None and callspec.params.get("dtype") == jnp.float64
     with jax.enable_x64(x64):
@@ -64,7 +64,7 @@ def intervals(draw):
 
 @st.composite
 def points(draw, interval):
-    """Anywhere, with the ends, the infinities and next to the ends drawn often."""
+    """Draw points; ends, their neighbours and infinities are frequent."""
     ends = [np.float32(end) for end in interval]
     near = [np.nextafter(ends[0], ends[1]), np.nextafter(ends[1], ends[0])]
     special = st.sampled_from([*map(float, ends + near), -math.inf, math.inf])

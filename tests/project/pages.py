@@ -1,4 +1,4 @@
-"""What is written on the pages: blocks, commands, links, names."""
+"""Parse documentation pages: code blocks, commands, links, names."""
 
 import contextlib
 import re
@@ -22,7 +22,7 @@ _LINKS = (
 
 
 class Block(NamedTuple):
-    """Python code, and the line of the page before its first."""
+    """A block of Python code, and the number of the line before it."""
 
     line: int
     code: str
@@ -30,7 +30,7 @@ class Block(NamedTuple):
 
 @contextlib.contextmanager
 def as_a_reader() -> Iterator[None]:
-    """JAX's own defaults, but for what saves time: cheap keys, cheap compilation."""
+    """Set JAX's defaults, except for cheap keys and cheap compilation to save time."""
     before = jax.config.read("jax_disable_most_optimizations")
     jax.config.update("jax_disable_most_optimizations", True)
     try:
@@ -49,10 +49,10 @@ def text_of(page: Path) -> str:
 
 
 def chains(page: Path) -> list[list[Block]]:
-    """The page's Python blocks, in lists that run one after the other.
+    """Return the page's Python blocks in lists that run in one namespace.
 
-    A block that begins with an import stands for itself; any other goes on where the one
-    before it ended.
+    A block that begins with an import starts a new list; any other continues the one
+    before it.
     """
     found: list[list[Block]] = []
     text = text_of(page)
@@ -67,14 +67,14 @@ def chains(page: Path) -> list[list[Block]]:
 
 
 def inline_code(text: str) -> list[str]:
-    """What stands between backquotes, each on one line."""
+    """Return the texts between backquotes, each on one line."""
     return [" ".join(code.split()) for code in _INLINE.findall(_FENCED.sub("", text))]
 
 
 def commands(text: str) -> list[list[str]]:
-    """Every command line, in fenced blocks without a language and between backquotes.
+    """Return every command, from fenced blocks without a language and from backquotes.
 
-    As the words that a shell would pass on; a variable becomes ``1``.
+    A command is the list of words that a shell would pass on; a variable becomes ``1``.
     """
     lines = inline_code(text)
     for language, block in _FENCED.findall(text):
@@ -89,12 +89,12 @@ def commands(text: str) -> list[list[str]]:
 
 
 def links(text: str) -> list[str]:
-    """Where links and images point to."""
+    """Return the targets of links and images."""
     prose = _INLINE.sub("", _FENCED.sub("", text))
     return [target for kind in _LINKS for target in kind.findall(prose)]
 
 
 def anchors(text: str) -> set[str]:
-    """What ``#...`` may follow a link to this page, as GitHub makes it of headings."""
+    """Return the anchors of this page, as GitHub derives them from headings."""
     headings = re.findall(r"^#+ +(.+)$", _FENCED.sub("", text), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}

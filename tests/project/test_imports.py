@@ -1,28 +1,22 @@
-"""Who may import what. By the source, so imports inside functions count as well.
-
-``jaxbern.kernels`` is the folder ``kernels``. A package that is asked for by name,
-``importlib.import_module("pyarrow")`` or ``optional("pyarrow")``, is imported as well.
-"""
+"""Which part may import what, imports inside functions included."""
 
 import ast
 import fnmatch
-import functools
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-FOLDERS = {
-    "jaxbern": "jaxbern",
-    "kernels": "jaxbern.kernels",
-    "experiments": "experiments",
-}
-BY_NAME = {"__import__", "import_module", "optional", "_optional"}
+from tests.project.import_graph import (
+    ROOT,
+    imports,
+    imports_in,
+    is_ours,
+    loaded_by,
+    modules,
+)
 
 
 class Part(NamedTuple):
@@ -77,83 +71,12 @@ ALONG = {"jaxlib": "jax", "scipy": "jax", "orbax": "flax", "PIL": "matplotlib"}
 BROUGHT = {"pandas", "sklearn", "tensorboardX", "torch", "wandb"}
 
 
-class Import(NamedTuple):
-    of: str
-    inside_function: bool
-
-
-@functools.cache
-def modules() -> dict[str, Path]:
-    found = {}
-    for folder, package in FOLDERS.items():
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            parts = path.relative_to(ROOT / folder).with_suffix("").parts
-            own = parts[:-1] if parts[-1] == "__init__" else parts
-            found[".".join([package, *own])] = path
-    return found
-
-
-@functools.cache
-def imports() -> dict[str, list[Import]]:
-    return {
-        name: list(imports_in(ast.parse(path.read_text()), False))
-        for name, path in modules().items()
-    }
-
-
-def imports_in(tree: ast.AST, inside: bool) -> Iterator[Import]:
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node = ast.Module(node.orelse, [])  # the rest is never run
-        if isinstance(node, ast.Import):
-            yield from (Import(alias.name, inside) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert not node.level, "imports of this repository name the whole path"
-            for alias in node.names:
-                whole = f"{node.module}.{alias.name}"
-                yield Import(whole if whole in modules() else str(node.module), inside)
-        elif isinstance(node, ast.Call) and called(node) in BY_NAME:
-            yield from (Import(name, inside) for name in first_word(node))
-        function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        yield from imports_in(node, inside or function)
-
-
-def called(node: ast.Call) -> str:
-    return getattr(node.func, "attr", None) or getattr(node.func, "id", "")
-
-
-def first_word(node: ast.Call) -> Iterator[str]:
-    """The module asked for, as far as it is written out: ``f"matplotlib.{part}"``."""
-    argument = node.args[0] if node.args else None
-    if isinstance(argument, ast.JoinedStr):
-        argument = argument.values[0]
-    if isinstance(argument, ast.Constant):
-        yield str(argument.value).rstrip(".")
-
-
 def part_of(module: str) -> str:
     return next(
         name
         for name, part in PARTS.items()
         if any(fnmatch.fnmatch(module, pattern) for pattern in part.modules.split())
     )
-
-
-def is_ours(name: str) -> bool:
-    return name.partition(".")[0] in ("jaxbern", "experiments", "tests")
-
-
-def loaded_by(start: str) -> set[str]:
-    """Modules of ours that are loaded with one, by what they import at module level."""
-    found, waiting = set(), [start]
-    while waiting:
-        name = waiting.pop()
-        if name in found or name not in modules():
-            continue
-        found.add(name)
-        waiting += [each.of for each in imports()[name] if not each.inside_function]
-        waiting.append(name.rpartition(".")[0])
-    return found
 
 
 @pytest.mark.parametrize("name", PARTS)
@@ -207,60 +130,6 @@ def test_packages_come_with_an_extra_or_are_the_users_own():
         for package in {*part.packages.split(), *part.inside_functions.split()} - {"*"}:
             known = {package, ALONG.get(package)} & installed
             assert known or package in BROUGHT, f"{package} is in no extra"
-
-
-def privates_in(module: str, tree: ast.AST) -> Iterator[str]:
-    """What a module uses that is another package's own business.
-
-    ``p._m`` is there for the modules of ``p``, and ``_f`` in a module for that module alone.
-    """
-    known = {}  # names of modules in this one
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and is_ours(str(node.module)):
-            for alias in node.names:
-                known[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-                yield from private(module, f"{node.module}.{alias.name}")
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                known[alias.asname or alias.name] = alias.name
-                yield from private(module, alias.name)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            of = known.get(node.value.id, "")
-            if of in modules():
-                yield from private(module, f"{of}.{node.attr}")
-
-
-def private(module: str, whole: str) -> Iterator[str]:
-    parts = whole.split(".")
-    for k, part in enumerate(parts):
-        owner = ".".join(parts[:k])
-        within = module == owner or module.startswith(f"{owner}.")
-        if is_ours(whole) and re.match(r"_(?!_)", part) and not within:
-            yield whole
-
-
-@pytest.mark.slow
-def test_no_package_uses_the_private_parts_of_another():
-    for module, path in modules().items():
-        found = sorted(set(privates_in(module, ast.parse(path.read_text()))))
-        assert not found, f"{module} must not use {', '.join(found)}: it is private"
-
-
-@pytest.mark.parametrize(
-    "module, source, found",
-    [
-        ("jaxbern.train._fit", "from jaxbern.nn._mlp import MLP", ["jaxbern.nn._mlp.MLP"]),
-        ("jaxbern.train._fit", "from jaxbern.nn import _mlp", ["jaxbern.nn._mlp"]),
-        ("experiments.demo", "import jaxbern._version as v", ["jaxbern._version"]),
-        ("jaxbern.nn._mlp", "from jaxbern.nn._act import _f", ["jaxbern.nn._act._f"]),
-        ("jaxbern.nn._mlp", "from jaxbern.nn import _act\n_act._f()", ["jaxbern.nn._act._f"]),
-        ("jaxbern.nn._mlp", "from jaxbern.nn import _act\n_act.f()", []),
-        ("jaxbern.data.collider", "from jaxbern.data._dataset import Dataset", []),
-    ],
-)  # fmt: skip
-def test_what_is_private(module, source, found):
-    assert list(privates_in(module, ast.parse(source))) == found
 
 
 def distribution(requirement: str) -> str:

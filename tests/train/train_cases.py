@@ -1,6 +1,6 @@
 """Small data and configurations that several tests of ``jb.train`` share.
 
-Programs are compiled for shapes and rules, so these are few.
+Programs are compiled per shape and rules, so there are few of these.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ COLUMNS = ("a", "b", "c")
 
 
 def events(rows: int = ROWS, seed: int = 0) -> jb.data.Dataset:
-    """Signal is inside a noisy ellipse, as many as background."""
+    """Draw events: signal lies inside a noisy ellipse; the classes are balanced."""
     random = np.random.default_rng(seed)
     x = random.normal(size=(rows, FEATURES))
     inside = x[:, 0] ** 2 + 0.5 * x[:, 1] + 0.3 * random.normal(size=rows)
@@ -23,7 +23,7 @@ def events(rows: int = ROWS, seed: int = 0) -> jb.data.Dataset:
     return jb.data.Dataset.from_arrays("events", x.astype(np.float32), y, COLUMNS)
 
 
-# Learns fast and gives up fast: cuts and stops come within a dozen epochs.
+# High rate and little patience: cuts and stops happen within a dozen epochs.
 IMPATIENT = TrainConfig(
     NetworkConfig(FEATURES, depth=2, width=4, activation="relu"),
     seeds=(3, 1, 2),
@@ -45,7 +45,7 @@ def changed(config: TrainConfig = IMPATIENT, **options) -> TrainConfig:
 
 
 def assert_same_bits(one: jb.train.Result, other: jb.train.Result) -> None:
-    """Histories (but for the time it took), stops and networks."""
+    """Assert equal histories (except for times), stops and networks."""
     import jax
 
     assert one.stops == other.stops

@@ -8,7 +8,7 @@ from tests.train.train_cases import IMPATIENT, events
 
 
 class Slow(jb.train.Callback):
-    """So that there is time to be killed, in the middle of whatever goes on."""
+    """Delays epochs, so that the training can be killed in the middle."""
 
     def epoch(self, records):
         time.sleep(0.05)

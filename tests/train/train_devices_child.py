@@ -1,7 +1,8 @@
 """``python -m tests.train.train_devices_child OUT [PROCESS PORT]``: train, write histories.
 
-On two devices, which ``XLA_FLAGS`` makes of one CPU, and on one of them. Or, if told which
-of two processes this is, on one device of each, with checkpoints beside ``OUT``.
+Trains on two devices, which ``XLA_FLAGS`` makes of one CPU, and on one of them. Given a
+process number, it trains on one device of each of two processes, with checkpoints next to
+``OUT``.
 """
 
 import json
@@ -12,7 +13,7 @@ import jax
 import jaxbern as jb
 from tests.train.train_cases import changed, events
 
-# 321 rows to train on: five batches that two devices share, and 11 rows they cannot.
+# 321 training rows: five batches that two devices can share, and 11 rows that they cannot.
 ODD = events(401)
 BERNSTEIN = changed(
     network=jb.train.NetworkConfig(3, depth=1, width=4, degree=2),

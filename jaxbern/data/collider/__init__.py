@@ -1,20 +1,20 @@
-"""A toy collider, for when the published data are not at hand.
+"""A toy collider, for use without the published data.
 
 `higgs` and `susy` simulate the processes behind UCI's HIGGS and SUSY and fill the same
-columns in the same order and units. They are not those data sets. What is left out:
+columns in the same order and units. They do not reproduce those data sets. Left out are:
 
 - matrix elements, spin and parton densities: spectra are one-line formulas, with scales
   chosen to resemble the published columns, and decays are isotropic;
-- showers and hadrons: a parton is a jet, two radiated partons are all there is besides
-  the hard process, jets do not split or merge and there are no fakes or pile-up;
+- showers and hadrons: each parton is one jet, the hard process has two radiated partons,
+  jets do not split or merge, and there are no fakes and no pile-up;
 - the detector: Gaussian resolutions, exponential losses, flat tagging efficiencies. More
   than two jets may be tagged here, never so in HIGGS.
 
-Beside the published columns, m_jj is wider (they choose its jets among more than four) and
+Compared with the published columns, m_jj is wider (there its jets come from more than four) and
 jets are softer; in W pairs MT2 and M_Delta_R are larger and leptons more central.
 
 Boosted trees separate signal and background about as well as in the published data, on
-all columns and on the low-level ones alone. Figures on a toy say that a pipeline works;
+all columns and on the low-level ones alone. Results on the toy show that a pipeline works;
 they say nothing about the published benchmarks.
 
 After P. Baldi, P. Sadowski, D. Whiteson, Nature Communications 5, 4308 (2014).
@@ -47,13 +47,13 @@ _SUSY = Recipe(
 
 
 def higgs(n: int, seed: int = 0) -> Dataset:
-    """A toy of HIGGS: a heavy Higgs against top pairs, 28 columns.
+    """Simulate a toy of HIGGS: a heavy Higgs against top pairs, 28 columns.
 
     Signal: a neutral Higgs of 425 GeV to W and a charged Higgs of 325 GeV, that to W and
     a Higgs of 125 GeV, that to two b quarks. Background: top pairs, each top to W and b.
     Both end in W W b b; one W gives a lepton and a neutrino, one two quarks. Accepted
-    are a lepton of 15 GeV and four jets of 15 GeV. 21 columns are what was measured, 7
-    the masses of combinations of it. 53% are signal.
+    are a lepton of 15 GeV and four jets of 15 GeV. 21 columns are measured, 7 are invariant
+    masses computed from them. 53% are signal.
 
     The same ``n`` and ``seed`` give the same bits with the same NumPy on the same kind
     of machine. A million events take seconds, and no more memory than they fill.
@@ -67,13 +67,13 @@ def higgs(n: int, seed: int = 0) -> Dataset:
 
 
 def susy(n: int, seed: int = 0) -> Dataset:
-    """A toy of SUSY: chargino pairs against W pairs, 18 columns.
+    """Simulate a toy of SUSY: chargino pairs against W pairs, 18 columns.
 
     Signal: two charginos of 200 GeV, each to W and an invisible neutralino of 100 GeV.
     Background: W pairs. In both each W gives a lepton and a neutrino. Accepted are two
-    leptons of 20 GeV. 8 columns are what was measured, 10 are made of it to tell the
-    two apart: razor, super-razor and stransverse mass. 46% are signal. Reproducible
-    and fast as `higgs`.
+    leptons of 20 GeV. 8 columns are measured, 10 are computed from them to separate the
+    two processes: razor, super-razor and stransverse mass. 46% are signal. As
+    reproducible and fast as `higgs`.
 
     >>> from jaxbern.data import collider
     >>> collider.susy(1000, seed=0).x.shape

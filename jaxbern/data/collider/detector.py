@@ -1,7 +1,7 @@
-"""What a detector measures of a collision: smeared, within its acceptance, b jets tagged.
+"""Simulate a detector: smear momenta, apply acceptance cuts, tag b jets.
 
-A parton is a jet: jets neither split nor merge and keep their directions. What they lose
-is missing momentum, beside a soft noise.
+Each parton gives one jet, with the same direction: jets neither split nor merge. The
+missing momentum is what jets lose, plus soft noise.
 """
 
 import dataclasses
@@ -52,7 +52,7 @@ class Measured:
 
 
 def one_lepton(rng: np.random.Generator, collision: Collision) -> Measured:
-    """Events with a lepton and at least four jets."""
+    """Select events with a lepton and at least four jets."""
     leptons, jets, x, y = _smear(rng, collision, ONE_LEPTON_NOISE)
     good = _inside(jets, JET_PT, JET_ETA)
     keep = _inside(leptons, ONE_LEPTON_PT, LEPTON_ETA)[0] & (good.sum(axis=0) >= JETS)
@@ -68,7 +68,7 @@ def one_lepton(rng: np.random.Generator, collision: Collision) -> Measured:
 
 
 def two_leptons(rng: np.random.Generator, collision: Collision) -> Measured:
-    """Events with two leptons, whatever the jets."""
+    """Select events with two leptons and any jets."""
     leptons, jets, x, y = _smear(rng, collision, TWO_LEPTONS_NOISE)
     keep = _inside(leptons, TWO_LEPTONS_PT, LEPTON_ETA).all(axis=0)
     leptons, none = leptons[:, keep], jets[:0, keep]
@@ -76,8 +76,8 @@ def two_leptons(rng: np.random.Generator, collision: Collision) -> Measured:
 
 
 def _smear(rng: np.random.Generator, true: Collision, noise: float):
-    """Leptons, jets, and the x and y of the missing momentum as they are measured."""
-    # Below 1 GeV it is noise in any case, and the resolution would not be small.
+    """Return measured leptons, jets, and missing momentum along x and y."""
+    # Below 1 GeV a jet is noise, and the relative resolution would be large.
     pt = np.maximum(true.partons.pt, 1.0)
     resolution = np.sqrt(JET_STOCHASTIC**2 / pt + JET_CONSTANT**2)
     loss = _per_parton(true, B_LOSS, LIGHT_LOSS) * rng.standard_exponential(pt.shape)
@@ -93,23 +93,23 @@ def _smear(rng: np.random.Generator, true: Collision, noise: float):
 
 
 def _gaussian(rng: np.random.Generator, resolution: np.ndarray) -> np.ndarray:
-    """Measured over true energy; a little is always left."""
+    """Draw ratios of measured to true energy, bounded away from zero."""
     return np.maximum(1 + resolution * rng.standard_normal(resolution.shape), 0.1)
 
 
 def _per_parton(collision: Collision, b: float, light: float) -> np.ndarray:
-    """One number for the b quarks and one for the others, ``[partons, 1]``."""
+    """Return one number for b quarks and another for other partons, ``[partons, 1]``."""
     is_b = np.arange(len(collision.partons.e)) < collision.b_quarks
     return np.where(is_b, b, light)[:, None]
 
 
 def _inside(particles: FourVector, pt: float, eta: float) -> np.ndarray:
-    """Whether a particle is hard and central enough, without computing its eta."""
+    """Return whether particles pass cuts on pt and eta, without computing eta."""
     found = particles.pt
     return (found > pt) & (np.abs(particles.z) < np.sinh(eta) * found)
 
 
 def _falling(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """An index that puts the particles of each event in order of falling keys."""
+    """Return the order of the particles of each event by descending key."""
     order = np.argsort(np.ascontiguousarray(-keys.T), axis=1).T
     return order, np.arange(order.shape[1])

@@ -25,25 +25,25 @@ class FourVector:
         return cls(np.hypot(pt, z), pt * np.cos(phi), pt * np.sin(phi), z)
 
     def __add__(self, other: "FourVector") -> "FourVector":
-        """Sum of the components."""
+        """Add component by component."""
         return FourVector(
             self.e + other.e, self.x + other.x, self.y + other.y, self.z + other.z
         )
 
     def __sub__(self, other: "FourVector") -> "FourVector":
-        """Difference of the components."""
+        """Subtract component by component."""
         return FourVector(
             self.e - other.e, self.x - other.x, self.y - other.y, self.z - other.z
         )
 
     def __mul__(self, factor: np.ndarray) -> "FourVector":
-        """A particle in the same direction with this many times the energy."""
+        """Scale energy and momentum, keeping the direction."""
         return FourVector(
             self.e * factor, self.x * factor, self.y * factor, self.z * factor
         )
 
     def __getitem__(self, which) -> "FourVector":
-        """The same entries of all components."""
+        """Index all components."""
         return FourVector(self.e[which], self.x[which], self.y[which], self.z[which])
 
     @property
@@ -69,13 +69,13 @@ class FourVector:
 
 
 def stack(*particles: FourVector) -> FourVector:
-    """Several particles as one ``FourVector`` with a leading axis."""
+    """Stack particles into one ``FourVector`` with a leading axis."""
     parts = (np.stack(part) for part in zip(*map(_parts, particles), strict=True))
     return FourVector(*parts)
 
 
 def where(mask: np.ndarray, yes: FourVector, no: FourVector) -> FourVector:
-    """``yes`` in the events of ``mask``, ``no`` in the others."""
+    """Select ``yes`` in the events of ``mask``, ``no`` in the others."""
     parts = zip(_parts(yes), _parts(no), strict=True)
     return FourVector(*(np.where(mask, one, other) for one, other in parts))
 
@@ -85,7 +85,7 @@ def _parts(particle: FourVector) -> tuple[np.ndarray, ...]:
 
 
 def boost(particle: FourVector, frame: FourVector) -> FourVector:
-    """``particle``, given in the rest frame of ``frame``, where ``frame`` is given."""
+    """Transform ``particle`` from the rest frame of ``frame`` to where ``frame`` is given."""
     mass = frame.mass
     along = frame.x * particle.x + frame.y * particle.y + frame.z * particle.z
     e = (frame.e * particle.e + along) / mass
@@ -99,7 +99,7 @@ def boost(particle: FourVector, frame: FourVector) -> FourVector:
 
 
 def boost_by(particle: FourVector, x, y, z) -> FourVector:
-    """``particle`` seen from where what rested before moves with this velocity."""
+    """Boost ``particle`` by this velocity."""
     gamma = 1 / np.sqrt(1 - (x * x + y * y + z * z))
     return boost(particle, FourVector(gamma, gamma * x, gamma * y, gamma * z))
 
@@ -107,9 +107,9 @@ def boost_by(particle: FourVector, x, y, z) -> FourVector:
 def two_body_decay(
     rng: np.random.Generator, parent: FourVector, mass1, mass2, cos=None
 ) -> tuple[FourVector, FourVector]:
-    """Two particles of these masses, back to back and isotropic where ``parent`` rests.
+    """Decay ``parent`` into two particles of these masses, isotropic in its rest frame.
 
-    There ``cos``, if given, is the cosine of the first one's angle to the z axis.
+    ``cos``, if given, is the cosine of the first one's angle to the z axis in that frame.
     """
     mass = parent.mass
     first, second = (mass1 / mass) ** 2, (mass2 / mass) ** 2
@@ -131,6 +131,6 @@ def two_body_decay(
 def breit_wigner(
     rng: np.random.Generator, events: int, mass: float, width: float, reach: float
 ) -> np.ndarray:
-    """Masses of a resonance (a Cauchy distribution), at most ``reach`` from its peak."""
+    """Draw masses of a resonance (Cauchy distribution), at most ``reach`` from its peak."""
     end = np.arctan(2 * reach / width)
     return mass + width / 2 * np.tan(rng.uniform(-end, end, events))

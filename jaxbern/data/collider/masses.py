@@ -1,4 +1,4 @@
-"""The HIGGS columns: what is measured, and seven masses of what it might come from."""
+"""The HIGGS columns: measured quantities and seven reconstructed masses."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from jaxbern.data.collider.production import W
 
 
 def higgs_columns(seen: Measured) -> list[np.ndarray]:
-    """The 28 columns in the published order, in GeV and radians."""
+    """Return the 28 columns in the published order, in GeV and radians."""
     lepton = seen.leptons[0]
     missing = np.hypot(seen.missing_x, seen.missing_y)
     columns = [lepton.pt, lepton.eta, lepton.phi]
@@ -20,7 +20,7 @@ def higgs_columns(seen: Measured) -> list[np.ndarray]:
 
 
 def _masses(seen: Measured) -> list[np.ndarray]:
-    """m_jj, m_jjj, m_lv, m_jlv, m_bb, m_wbb, m_wwbb.
+    """Compute m_jj, m_jjj, m_lv, m_jlv, m_bb, m_wbb, m_wwbb.
 
     The two jets with the highest tags are the b's; of equal tags, the harder ones. The
     other two make a W, and with the b that brings them closer to the top mass a top.
@@ -46,7 +46,7 @@ def _masses(seen: Measured) -> list[np.ndarray]:
 
 
 def neutrino(lepton: FourVector, x: np.ndarray, y: np.ndarray) -> FourVector:
-    """The neutrino with these transverse momenta that makes a W with the lepton.
+    """Return the neutrino with these transverse momenta that forms a W with the lepton.
 
     Its longitudinal momentum solves ``(lepton + neutrino)^2 = W^2``; of two solutions
     the smaller is taken. With none, the transverse mass is above that of the W and is
@@ -62,7 +62,7 @@ def neutrino(lepton: FourVector, x: np.ndarray, y: np.ndarray) -> FourVector:
 
 
 def _by_tag(tags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """An index that puts the jets of each event in order of falling tag."""
+    """Return the order of the jets of each event by descending tag."""
     order = np.argsort(-tags.T, axis=1, kind="stable").T
     return order, np.arange(order.shape[1])
 

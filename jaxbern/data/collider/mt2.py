@@ -9,7 +9,7 @@ _HALVINGS = 14
 
 
 def mt2(one: FourVector, other: FourVector, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """``min over q1 + q2 = (x, y) of max(mT(one, q1), mT(other, q2))``.
+    """Compute ``min over q1 + q2 = (x, y) of max(mT(one, q1), mT(other, q2))``.
 
     Here ``mT^2(p, q) = 2 (|p| |q| - p q)`` of transverse momenta. The problem is convex,
     so its value is that of the dual, ``max over l in [0, 1]`` of the smallest ``l mT1^2 +
@@ -19,8 +19,8 @@ def mt2(one: FourVector, other: FourVector, x: np.ndarray, y: np.ndarray) -> np.
 
         2 A B sin(phi1 - phi2) (A n1 x m - B n2 x m) / |A n1 - B n2|^2
 
-    with directions ``n`` of the leptons and the missing momentum ``m``. What is left is
-    a maximum in one variable, the share of ``A`` in ``A + B``.
+    with directions ``n`` of the leptons and the missing momentum ``m``. It remains to
+    maximise in one variable, the fraction of ``A`` in ``A + B``.
     """
     p1, p2 = one.pt, other.pt
     n1, n2 = (one.x / p1, one.y / p1), (other.x / p2, other.y / p2)

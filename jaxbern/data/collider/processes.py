@@ -1,4 +1,4 @@
-"""The four processes, from the collision down to leptons, quarks and what is invisible.
+"""The four processes, from the collision to leptons, quarks and invisible particles.
 
 The masses are those of the published data sets. The rest is as simple as it can be and
 still look like physics: decays are isotropic (no spin), energies above threshold and
@@ -56,7 +56,7 @@ class Collision:
 
 
 def heavy_higgs(rng: np.random.Generator, events: int) -> Collision:
-    """H0 -> W H+-, H+- -> W h0, h0 -> b b; one W to lepton and neutrino, one to quarks."""
+    """Simulate H0 -> W H+-, H+- -> W h0, h0 -> b b; W W -> lepton neutrino quark quark."""
     radiation = radiate(rng, events, *HIGGS_RADIATION)
     heavy = produce(rng, np.full(events, HEAVY_HIGGS), radiation)
     first, charged = two_body_decay(rng, heavy, w_mass(rng, events), CHARGED_HIGGS)
@@ -68,7 +68,7 @@ def heavy_higgs(rng: np.random.Generator, events: int) -> Collision:
 
 
 def top_pair(rng: np.random.Generator, events: int) -> Collision:
-    """t t -> W b W b; the first b comes with the W that gives lepton and neutrino."""
+    """Simulate t t -> W b W b; the first b comes with the leptonic W."""
     radiation = radiate(rng, events, *TOP_RADIATION)
     mass1 = breit_wigner(rng, events, TOP, TOP_WIDTH, TOP_REACH)
     mass2 = breit_wigner(rng, events, TOP, TOP_WIDTH, TOP_REACH)
@@ -80,7 +80,7 @@ def top_pair(rng: np.random.Generator, events: int) -> Collision:
 
 
 def chargino_pair(rng: np.random.Generator, events: int) -> Collision:
-    """Two charginos, each to an invisible neutralino and a W, both W to leptons."""
+    """Simulate two charginos, each to an invisible neutralino and a leptonic W."""
     radiation = radiate(rng, events, *CHARGINO_RADIATION)
     mass = pair_mass(rng, np.full(events, 2 * CHARGINO), CHARGINO_POWER)
     one, other = two_body_decay(rng, produce(rng, mass, radiation), CHARGINO, CHARGINO)
@@ -90,7 +90,7 @@ def chargino_pair(rng: np.random.Generator, events: int) -> Collision:
 
 
 def w_pair(rng: np.random.Generator, events: int) -> Collision:
-    """W W, both to leptons."""
+    """Simulate W W, both leptonic."""
     radiation = radiate(rng, events, *W_RADIATION)
     mass1, mass2 = w_mass(rng, events), w_mass(rng, events)
     pair = produce(rng, pair_mass(rng, mass1 + mass2, W_POWER), radiation)

@@ -1,4 +1,4 @@
-"""How a system of particles comes out of the collision of two protons."""
+"""Production of a system of particles in the collision of two protons."""
 
 import numpy as np
 
@@ -6,26 +6,25 @@ from jaxbern.data.collider.kinematics import FourVector, breit_wigner
 
 BEAMS = 8000.0  # energy of the two protons together
 W, W_WIDTH, W_REACH = 80.4, 2.1, 15.0  # the reach keeps every decay to a W possible
-FORWARD = 0.02  # the smaller, the closer to the beams
+FORWARD = 0.02  # smaller values give directions closer to the beams
 RADIATED = 2  # partons radiated by the incoming ones
 RADIATION_ETA = 1.8  # their spread
-RAPIDITY = 0.32  # spread along the beams, as a share of what is possible
+RAPIDITY = 0.32  # spread along the beams, as a fraction of the possible range
 
 
 def radiate(
     rng: np.random.Generator, events: int, scale: float, power: float
 ) -> FourVector:
-    """Partons radiated before the collision, ``[RADIATED, events]``.
+    """Draw partons radiated before the collision, ``[RADIATED, events]``.
 
-    Transverse momenta have a steep spectrum: a share ``(1 + (pt/scale)^2)^-power`` of
+    Transverse momenta have a steep spectrum: a fraction ``(1 + (pt/scale)^2)^-power`` of
     the partons has more than ``pt``.
     """
     shape = (RADIATED, events)
     above = 1 - rng.random(shape)  # in (0, 1]
     pt = scale * np.sqrt(above ** (-1 / power) - 1)
-    pt = np.clip(
-        pt, 0.1, BEAMS / 8
-    )  # 0 has no direction, and there is not more to give
+    # Zero has no direction, and the beams limit the energy.
+    pt = np.clip(pt, 0.1, BEAMS / 8)
     eta = rng.normal(0, RADIATION_ETA, shape)
     return FourVector.massless(pt, eta, rng.uniform(-np.pi, np.pi, shape))
 
@@ -33,7 +32,7 @@ def radiate(
 def pair_mass(
     rng: np.random.Generator, threshold: np.ndarray, power: float
 ) -> np.ndarray:
-    """Masses of a pair: rising from ``threshold``, then falling as ``m^-power``.
+    """Draw masses of a pair: rising from ``threshold``, then falling as ``m^-power``.
 
     Partons that carry much of a proton's energy are rare, hence the power law.
     """
@@ -42,7 +41,7 @@ def pair_mass(
 
 
 def forward(rng: np.random.Generator, events: int) -> np.ndarray:
-    """Cosines of production angles that prefer the beams: ``dN/dc ~ 1/(1 + a - |c|)``."""
+    """Draw cosines of production angles near the beams: ``dN/dc ~ 1/(1 + a - |c|)``."""
     cos = (1 + FORWARD) * (1 - (FORWARD / (1 + FORWARD)) ** rng.random(events))
     return np.where(rng.random(events) < 0.5, cos, -cos)
 
@@ -50,7 +49,7 @@ def forward(rng: np.random.Generator, events: int) -> np.ndarray:
 def produce(
     rng: np.random.Generator, mass: np.ndarray, radiation: FourVector
 ) -> FourVector:
-    """A system of this mass that recoils against ``radiation`` and moves along z."""
+    """Return a system of this mass that recoils against ``radiation``."""
     x, y = -radiation.x.sum(axis=0), -radiation.y.sum(axis=0)
     transverse = np.sqrt(mass * mass + x * x + y * y)
     spread = RAPIDITY * np.log(BEAMS / mass)
@@ -61,5 +60,5 @@ def produce(
 
 
 def w_mass(rng: np.random.Generator, events: int) -> np.ndarray:
-    """The mass of a W boson in each event."""
+    """Draw the mass of a W boson for each event."""
     return breit_wigner(rng, events, W, W_WIDTH, W_REACH)

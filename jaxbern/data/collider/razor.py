@@ -1,4 +1,4 @@
-"""The SUSY columns: what is measured of two leptons, and ten variables made of it."""
+"""The SUSY columns: measurements of two leptons, and ten variables derived from them."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from jaxbern.data.collider.units import AXIAL_MET_MEAN
 
 
 def susy_columns(seen: Measured) -> list[np.ndarray]:
-    """The 18 columns in the published order, in GeV and radians.
+    """Return the 18 columns in the published order, in GeV and radians.
 
     MET_rel is the missing momentum across the nearest lepton if that is less than 90
     degrees away, axial_MET that along the sum of the leptons, from its published mean.
@@ -30,7 +30,7 @@ def susy_columns(seen: Measured) -> list[np.ndarray]:
 
 
 def _razor(one: FourVector, other: FourVector, x, y) -> tuple[np.ndarray, np.ndarray]:
-    """M_R and M_T^R (arXiv:1006.2727): estimates of the mass scale of a pair.
+    """Compute M_R and M_T^R (arXiv:1006.2727), estimates of the mass scale of a pair.
 
     M_R is the energy of the leptons where their longitudinal momenta cancel.
     """
@@ -41,7 +41,7 @@ def _razor(one: FourVector, other: FourVector, x, y) -> tuple[np.ndarray, np.nda
 
 
 def _super_razor(one: FourVector, other: FourVector, x, y) -> tuple[np.ndarray, ...]:
-    """S_R, M_Delta^R, Delta phi_R^beta and |cos theta_R+1| (arXiv:1310.4827).
+    """Compute S_R, M_Delta^R, Delta phi_R^beta, |cos theta_R+1| (arXiv:1310.4827).
 
     A chain of approximate rest frames. Along the beams, go to where the leptons'
     momenta cancel. Across, undo the recoil of the pair against radiation: its momentum
@@ -75,5 +75,5 @@ def _super_razor(one: FourVector, other: FourVector, x, y) -> tuple[np.ndarray, 
 
 
 def _angle(phi1: np.ndarray, phi2: np.ndarray) -> np.ndarray:
-    """The angle between two azimuths, in [0, pi]."""
+    """Return the angle between two azimuths, in [0, pi]."""
     return np.abs((phi1 - phi2 + np.pi) % (2 * np.pi) - np.pi)

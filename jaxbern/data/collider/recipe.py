@@ -1,4 +1,4 @@
-"""Events of two processes, in blocks until there are enough, mixed into one data set."""
+"""Simulate events of two processes in blocks and mix them into one data set."""
 
 import dataclasses
 import itertools
@@ -19,11 +19,11 @@ class Recipe:
     """How to make a data set.
 
     Attributes:
-      name: of the data set.
+      name: name of the data set.
       processes: background and signal: the label is the position.
-      signal: the share of signal events.
-      measure: what the detector makes of collisions.
-      features: the columns of what was measured, in GeV and radians.
+      signal: the fraction of signal events.
+      measure: function from collisions to what the detector measures.
+      features: function from measurements to columns, in GeV and radians.
       units: the names of the columns, and what each is divided by.
     """
 
@@ -36,7 +36,7 @@ class Recipe:
 
 
 def simulate(recipe: Recipe, n: int, seed: int) -> Dataset:
-    """``n`` accepted events, the same for the same ``n`` and ``seed``."""
+    """Simulate ``n`` accepted events, determined by ``n`` and ``seed``."""
     n, seed = _integer(n, "n", at_least=1), _integer(seed, "seed", at_least=0)
     y = np.zeros(n, np.uint8)
     y[: round(recipe.signal * n)] = 1
@@ -53,7 +53,7 @@ def simulate(recipe: Recipe, n: int, seed: int) -> Dataset:
 
 
 def _blocks(recipe: Recipe, label: int, seed: int) -> Iterator[np.ndarray]:
-    """Accepted events of one process, each block from a random stream of its own."""
+    """Yield accepted events of one process; each block has its own random stream."""
     units = np.array(list(recipe.units.values()))
     for number in itertools.count():
         rng = np.random.default_rng([seed, label, number])
