@@ -1,7 +1,7 @@
-"""Polynomials to start from: near a given function, or random with unit gain.
+"""Initial polynomials: fits of a given function, or random ones with unit gain.
 
-Computed in float64 by NumPy when a layer is made, so that they are constants to every
-JAX transform the layer is made under.
+They are computed in float64 by NumPy when a layer is made, so that they are constants to
+every JAX transform under which the layer is made.
 """
 
 import functools
@@ -24,7 +24,7 @@ _WEAKEST = 1e-4
 
 
 def fit(f: Callable, degree: int, lower: Ends, upper: Ends) -> np.ndarray:
-    """Bernstein coefficients ``[..., n+1]`` near ``f`` on ``[lower, upper]``.
+    """Fit Bernstein coefficients ``[..., n+1]`` to ``f`` on ``[lower, upper]``.
 
     Least squares with value and slope of ``f`` kept at both ends, so that the tangents of
     ``outside="linear"`` are those of ``f``. Degree 2 keeps the values only, degree 1 is the
@@ -55,7 +55,7 @@ def fit(f: Callable, degree: int, lower: Ends, upper: Ends) -> np.ndarray:
 
 
 def basis(t: np.ndarray, degree: int) -> np.ndarray:
-    """``b_{n,k}(t)`` as ``[..., n+1]``, for ``t`` in ``[0, 1]``."""
+    """Compute ``b_{n,k}(t)`` as ``[..., n+1]``, for ``t`` in ``[0, 1]``."""
     t = np.asarray(t)[..., None]
     k = np.arange(degree + 1)
     ways = np.array([float(math.comb(degree, j)) for j in k])
@@ -63,7 +63,7 @@ def basis(t: np.ndarray, degree: int) -> np.ndarray:
 
 
 def sampled(f: Callable, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values and slopes of an elementwise function, in float64 whatever JAX's setting."""
+    """Compute values and slopes of an elementwise function in float64, regardless of x64."""
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
         try:
             point = jnp.asarray(x)
@@ -88,7 +88,7 @@ def sampled(f: Callable, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def standardised(
     coeffs: jax.Array, lower: Ends, upper: Ends, outside: str
 ) -> jax.Array:
-    """Each polynomial shifted and scaled: inputs of unit variance give unit variance.
+    """Shift and scale each polynomial so that unit variance in gives unit variance out.
 
     Inputs are standard normal. If the interval does not hold [-1, 1], where most of these
     are, they are normal around its middle, with three deviations to either end.
@@ -125,9 +125,10 @@ def standardised(
 
 @functools.cache
 def _quadrature() -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of the standard normal distribution.
+    """Return nodes and weights of the standard normal distribution.
 
-    Equally spaced: a clamped polynomial has kinks, which Gauss's nodes do not bear.
+    They are equally spaced: Gaussian quadrature is inaccurate for clamped polynomials,
+    which have kinks.
     """
     nodes = np.linspace(-6.0, 6.0, 241)
     weights = np.exp(-np.square(nodes) / 2)
@@ -135,7 +136,7 @@ def _quadrature() -> tuple[np.ndarray, np.ndarray]:
 
 
 def is_scalar_function(f: Callable) -> bool:
-    """Whether ``f`` is called as ``f(x)``; an initialiser needs ``f(key, shape, ...)``."""
+    """Return whether ``f`` is called as ``f(x)``; initialisers are ``f(key, shape, ...)``."""
     if isinstance(f, np.ufunc):
         return f.nin == 1
     kinds = inspect.Parameter

@@ -19,7 +19,7 @@ class Mlp(nnx.Module):
         act: Callable,
         rngs: nnx.Rngs,
     ):
-        """``act(features, rngs)`` makes an activation."""
+        """Create the network; ``act(features, rngs)`` makes an activation."""
         sizes = [inputs, *widths]
         pairs = itertools.pairwise(sizes)
         self.linears = nnx.List([nnx.Linear(a, b, rngs=rngs) for a, b in pairs])
@@ -27,7 +27,7 @@ class Mlp(nnx.Module):
         self.last = nnx.Linear(sizes[-1], outputs, rngs=rngs)
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        """``[..., inputs]`` to ``[..., outputs]``."""
+        """Map ``[..., inputs]`` to ``[..., outputs]``."""
         for linear, act in zip(self.linears, self.acts, strict=True):
             x = act(linear(x))
         return self.last(x)
@@ -37,7 +37,7 @@ class Cnn(nnx.Module):
     """Two convolutions with pooling, one hidden layer; images ``[..., side, side, 1]``."""
 
     def __init__(self, side: int, channels: int, act: Callable, rngs: nnx.Rngs):
-        """Ten classes."""
+        """Create the network, with ten classes."""
         self.first = nnx.Conv(1, channels, (3, 3), rngs=rngs)
         self.second = nnx.Conv(channels, 2 * channels, (3, 3), rngs=rngs)
         flat = 2 * channels * (side // 4) ** 2
@@ -47,7 +47,7 @@ class Cnn(nnx.Module):
         self.acts = nnx.List([act(width, rngs) for width in widths])
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        """Logits."""
+        """Compute logits."""
         for conv, act in zip((self.first, self.second), self.acts, strict=False):
             x = nnx.max_pool(act(conv(x)), (2, 2), (2, 2))
         x = x.reshape(*x.shape[:-3], -1)
@@ -60,7 +60,7 @@ class CharTransformer(nnx.Module):
     def __init__(
         self, letters: int, context: int, hidden: int, act: Callable, rngs: nnx.Rngs
     ):
-        """Four heads; ``hidden`` is the width of the layer with the activation."""
+        """Create the block with four heads; its activation has ``hidden`` neurons."""
         width = 32
         self.embed = nnx.Embed(letters, width, rngs=rngs)
         self.place = nnx.Embed(context, width, rngs=rngs)
@@ -72,7 +72,7 @@ class CharTransformer(nnx.Module):
         self.head = nnx.Linear(width, letters, rngs=rngs)
 
     def __call__(self, tokens: jax.Array) -> jax.Array:
-        """``[batch, context]`` to logits ``[batch, context, letters]``."""
+        """Map ``[batch, context]`` to logits ``[batch, context, letters]``."""
         context = tokens.shape[-1]
         h = self.embed(tokens) + self.place(jnp.arange(context))[None]
         mask = nnx.make_causal_mask(tokens)

@@ -31,7 +31,7 @@ class Program:
     """
 
     def __init__(self, task: Task, make: Callable, width: int, runs: int, parts: Split):
-        """``make(features, rngs)`` is the activation."""
+        """Build the program; ``make(features, rngs)`` makes an activation."""
         self.runs, self.width, self._parts, self._task = runs, width, parts, task
         self.test_rows = len(parts.test[0])
         self._build = lambda key: task.build(make, width, nnx.Rngs(key))

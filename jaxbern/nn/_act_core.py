@@ -1,4 +1,4 @@
-"""What the nnx and the linen layer share: checks, parametrisations, the domain."""
+"""Shared by the nnx and the linen layer: checks, parametrisations, the domain."""
 
 import math
 from collections.abc import Callable
@@ -94,7 +94,7 @@ class LayerConfig:
         return monotone_parameters(coeffs) if self.monotone else coeffs
 
     def coefficients(self, parameters: jax.Array) -> jax.Array:
-        """The Bernstein coefficients that the trainable numbers stand for."""
+        """Compute the Bernstein coefficients from the parameters."""
         return monotone_coefficients(parameters) if self.monotone else parameters
 
     def init_interval(
@@ -110,7 +110,7 @@ class LayerConfig:
     def interval_from_statistics(
         self, mean: jax.Array, var: jax.Array, epsilon: float
     ) -> tuple[jax.Array, jax.Array]:
-        """The interval in units of the inputs' standard deviation around their mean.
+        """Scale the interval by the standard deviation of the inputs, around their mean.
 
         Inputs that are constant and far from zero would give an interval without width:
         its ends stay a few roundings of their size apart.
@@ -131,7 +131,7 @@ class LayerConfig:
 
 
 def checked_features(features: int | None, *, shared: bool) -> int | None:
-    """A width, which a shared polynomial can do without."""
+    """Check a width; a shared polynomial needs none."""
     return None if features is None and shared else whole("features", features, 1)
 
 
@@ -149,7 +149,7 @@ def check_input(x: jax.Array, features: int | None) -> None:
 def learned_interval(
     center: jax.Array, half_width: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """``center -+ |half_width|``: the ends never cross, whatever the optimiser does.
+    """Return ``center -+ |half_width|``: the ends cannot cross during training.
 
     A half-width stays above a few roundings of the centre and of one, both below what the
     arithmetic can carry.
@@ -168,7 +168,7 @@ def _narrowest_half(centre: jax.Array) -> jax.Array:
 
 
 def _check_learnable(lower: np.ndarray, upper: np.ndarray) -> None:
-    """An interval that is narrower than a learned one can be would silently be wider."""
+    """Raise ValueError for an interval narrower than a learned one can represent."""
     centre = lower / 2 + upper / 2
     least = 8 * np.finfo(lower.dtype).eps * np.maximum(np.abs(centre), 1)
     widest = widths(lower.dtype)[1] / 4
@@ -197,13 +197,13 @@ def batch_statistics(
 
 
 def monotone_coefficients(parameters: jax.Array) -> jax.Array:
-    """``c_0 = p_0``, ``c_k = c_{k-1} + softplus(p_k)``: increasing for any parameters."""
+    """Compute ``c_0 = p_0``, ``c_k = c_{k-1} + softplus(p_k)``, which increase."""
     steps = jax.nn.softplus(parameters[..., 1:])
     return jnp.cumsum(jnp.concatenate([parameters[..., :1], steps], axis=-1), axis=-1)
 
 
 def monotone_parameters(coeffs: jax.Array) -> jax.Array:
-    """The inverse of :func:`monotone_coefficients`, after sorting each polynomial."""
+    """Invert :func:`monotone_coefficients`, after sorting each polynomial."""
     coeffs = jnp.sort(coeffs, axis=-1)
     steps = jnp.maximum(coeffs[..., 1:] - coeffs[..., :-1], _SMALLEST_INCREMENT)
     inverse = steps + jnp.log(-jnp.expm1(-steps))

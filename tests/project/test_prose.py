@@ -27,6 +27,7 @@ VERBS = [
     "jaxbern/data",
     "jaxbern/doctor",
     "jaxbern/io",
+    "jaxbern/nn",
     "jaxbern/op",
     "jaxbern/plot",
     "jaxbern/train",
@@ -35,6 +36,10 @@ VERBS = [
     "experiments/comparison",
     "experiments/core",
     "experiments/data",
+    "experiments/dropin",
+    "experiments/report",
+    "experiments/sensitivity",
+    "experiments/sweep",
     "experiments/theory",
     "tests/oracles",
 ]
