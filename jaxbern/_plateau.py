@@ -8,17 +8,20 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
+
+from jaxbern.kernels.array_types import Array, ArrayLike, Bool, Float, Int, Shaped
 
 
 class PlateauState(NamedTuple):
     """The state of `reduce_on_plateau`: scalars, or one entry per seed."""
 
-    learning_rate: jax.Array  # float32, or float64 under jax_enable_x64
-    best: jax.Array  # best metric so far, of the same dtype
-    bad_epochs: jax.Array  # int32, consecutive, not counted during a cooldown
-    cooldown: jax.Array  # int32, remaining cooldown epochs
-    epoch: jax.Array  # int32, number of metrics seen
+    learning_rate: Float[Array, "*seeds"]  # float32, or float64 under jax_enable_x64
+    best: Float[Array, "*seeds"]  # best metric so far, of the same dtype
+    bad_epochs: Int[
+        Array, "*seeds"
+    ]  # int32, consecutive, not counted during a cooldown
+    cooldown: Int[Array, "*seeds"]  # int32, remaining cooldown epochs
+    epoch: Int[Array, "*seeds"]  # int32, number of metrics seen
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,13 +70,17 @@ class PlateauRule:
         most = float(np.finfo(np.float32).max) / 4
         return -most if self.mode == "max" else most
 
-    def is_better(self, metric: jax.Array, best: jax.Array) -> jax.Array:
+    def is_better(
+        self, metric: Float[Array, "*seeds"], best: Float[Array, "*seeds"]
+    ) -> Bool[Array, "*seeds"]:
         """Return whether a metric beats the best by more than the threshold."""
         margin = self.threshold if self.mode == "max" else -self.threshold
         bar = best * (1.0 + margin) if self.threshold_mode == "rel" else best + margin
         return metric > bar if self.mode == "max" else metric < bar
 
-    def after(self, state: PlateauState, metric: ArrayLike) -> PlateauState:
+    def after(
+        self, state: PlateauState, metric: Shaped[ArrayLike, "..."]
+    ) -> PlateauState:
         """Return the state after one more epoch with this metric."""
         metric = jnp.asarray(metric, state.best.dtype)
         if metric.shape != state.best.shape:

@@ -3,7 +3,9 @@
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.typing import ArrayLike
+from jax.typing import DTypeLike
+
+from jaxbern.kernels.array_types import Array, ArrayLike, Bool, Float, Int, Shaped
 
 __all__ = ["auc"]
 
@@ -11,8 +13,11 @@ _MOST_ROWS = 2**30  # ranks and their doubles are int32
 
 
 def auc(
-    scores: ArrayLike, labels: ArrayLike, *, weights: ArrayLike | None = None
-) -> jax.Array:
+    scores: Float[ArrayLike, " rows"],
+    labels: Shaped[ArrayLike, " rows"],
+    *,
+    weights: Shaped[ArrayLike, " rows"] | None = None,
+) -> Float[Array, ""]:
     """Compute the exact area under the ROC curve; ties count one half.
 
     ``auc = (sum over pairs of w_i w_j [s_i > s_j] + w_i w_j [s_i = s_j] / 2) /
@@ -57,7 +62,11 @@ def auc(
 
 
 @jax.jit
-def _auc(scores: jax.Array, labels: jax.Array, weights: jax.Array | None) -> jax.Array:
+def _auc(
+    scores: Float[Array, " rows"],
+    labels: Shaped[Array, " rows"],
+    weights: Shaped[Array, " rows"] | None,
+) -> Float[Array, ""]:
     if scores.size == 0:
         return jnp.full((), jnp.nan, _result_dtype(scores, weights))
     if labels.dtype == bool:
@@ -77,7 +86,11 @@ def _auc(scores: jax.Array, labels: jax.Array, weights: jax.Array | None) -> jax
     return jnp.where(jnp.all(valid | ~counts), area, jnp.nan)
 
 
-def _counted(scores: jax.Array, positive: jax.Array, negative: jax.Array) -> jax.Array:
+def _counted(
+    scores: Float[Array, " rows"],
+    positive: Bool[Array, " rows"],
+    negative: Bool[Array, " rows"],
+) -> Float[Array, ""]:
     """Compute the area from ranks; rows neither positive nor negative do not count.
 
     With ranks ``r`` from 0, mean ranks within ties, ``p`` positives, ``q`` negatives:
@@ -100,7 +113,9 @@ def _counted(scores: jax.Array, positive: jax.Array, negative: jax.Array) -> jax
     return 0.5 + total / (2 * p.astype(total.dtype)) / q.astype(total.dtype)
 
 
-def _weighted(scores: jax.Array, signed: jax.Array) -> jax.Array:
+def _weighted(
+    scores: Float[Array, " rows"], signed: Float[Array, " rows"]
+) -> Float[Array, ""]:
     """Compute the area for weights ``|signed|``; the sign of ``signed`` is the class."""
     key, signed = lax.sort((_sort_key(scores), signed), num_keys=1)
     start, stop = _tie_bounds(key)
@@ -112,7 +127,7 @@ def _weighted(scores: jax.Array, signed: jax.Array) -> jax.Array:
     return jnp.cumsum(positives * below)[-1] / jnp.cumsum(positives)[-1]
 
 
-def _sort_key(scores: jax.Array) -> jax.Array:
+def _sort_key(scores: Float[Array, " rows"]) -> Shaped[Array, " rows"]:
     """Map scores to unsigned integers of the same order, equal where scores are equal.
 
     Comparing bits instead of floats keeps denormals apart, which some CPUs flush to 0.
@@ -124,7 +139,7 @@ def _sort_key(scores: jax.Array) -> jax.Array:
     return jnp.where(raw >= sign, ~raw, raw | sign)
 
 
-def _without_top_bit(key: jax.Array) -> jax.Array:
+def _without_top_bit(key: Shaped[Array, " rows"]) -> Shaped[Array, " rows"]:
     """Map keys to words of 32 or 64 bits in the same order whose highest bit is 0.
 
     A score takes all 32 bits, but of its ``2^high`` possible prefixes fewer than
@@ -141,7 +156,9 @@ def _without_top_bit(key: jax.Array) -> jax.Array:
     return (number << low) | (key & ((1 << low) - 1))
 
 
-def _tie_bounds(ordered: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _tie_bounds(
+    ordered: Shaped[Array, " rows"],
+) -> tuple[Int[Array, " rows"], Int[Array, " rows"]]:
     """Find where the equals of each entry of a sorted array start and stop."""
     index = jnp.arange(ordered.size, dtype=jnp.int32)
     is_last = jnp.append(ordered[1:] != ordered[:-1], True)
@@ -151,7 +168,9 @@ def _tie_bounds(ordered: jax.Array) -> tuple[jax.Array, jax.Array]:
     return stops[group], stops[group + 1]
 
 
-def _count_before(marks: jax.Array, index: jax.Array) -> jax.Array:
+def _count_before(
+    marks: Bool[Array, " marks"], index: Int[Array, " rows"]
+) -> Int[Array, " rows"]:
     """Count the marks before each index.
 
     Marks are packed 32 to a word. A cumulative sum over the words and one population
@@ -168,7 +187,7 @@ def _count_before(marks: jax.Array, index: jax.Array) -> jax.Array:
     return before[word] + within
 
 
-def _exact_sum(values: jax.Array, dtype: jnp.dtype) -> jax.Array:
+def _exact_sum(values: Int[Array, " rows"], dtype: DTypeLike) -> Float[Array, ""]:
     """Sum fewer than 2^30 int32 numbers exactly; only the result is rounded.
 
     Upper and lower 16 bits are summed separately, in blocks of 2^15, to avoid overflow.
@@ -185,12 +204,12 @@ def _exact_sum(values: jax.Array, dtype: jnp.dtype) -> jax.Array:
     return high * 2.0**32 + middle * 2.0**16 + low
 
 
-def _result_dtype(scores: jax.Array, weights: jax.Array | None) -> jnp.dtype:
+def _result_dtype(scores: Array, weights: Array | None) -> jnp.dtype:
     given = [a.dtype for a in (scores, weights) if a is not None]
     return jnp.dtype(jnp.float64 if jnp.dtype("float64") in given else jnp.float32)
 
 
-def _check(scores: jax.Array, labels: jax.Array, weights: jax.Array | None) -> None:
+def _check(scores: Array, labels: Array, weights: Array | None) -> None:
     if not jnp.issubdtype(scores.dtype, jnp.floating):
         raise TypeError(
             f"scores must be floating point, got {scores.dtype}; "

@@ -19,7 +19,6 @@ from typing import Any, Literal, TypeVar
 import jax
 import jax.numpy as jnp
 import optax
-from jax.typing import ArrayLike
 
 from jaxbern._plateau import (
     PlateauRule,
@@ -27,6 +26,7 @@ from jaxbern._plateau import (
     check_not_negative,
     find_plateau,
 )
+from jaxbern.kernels.array_types import Array, ArrayLike, Float, Shaped
 
 __all__ = [
     "PlateauState",
@@ -48,7 +48,7 @@ class ReduceOnPlateau(optax.GradientTransformation):
     ``metric`` is a scalar, or has one entry per seed if the state has.
     """
 
-    step: Callable[[_State, ArrayLike], _State]
+    step: Callable[[_State, Shaped[ArrayLike, "*seeds"]], _State]
     arguments: tuple[ArrayLike, dict[str, Any]]  # of reduce_on_plateau, for pickling
 
     def __reduce__(self) -> tuple:
@@ -58,7 +58,7 @@ class ReduceOnPlateau(optax.GradientTransformation):
 
 
 def reduce_on_plateau(
-    learning_rate: ArrayLike,
+    learning_rate: Shaped[ArrayLike, ""],
     *,
     mode: Literal["min", "max"] = "min",
     factor: float = 0.1,
@@ -148,13 +148,13 @@ def reduce_on_plateau(
     def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
         del params
 
-        def scaled(update: jax.Array) -> jax.Array:
+        def scaled(update: Shaped[Array, "*shape"]) -> Shaped[Array, "*shape"]:
             wide = _widened(update)  # half precision would round the rate
             return (wide * -state.learning_rate.astype(wide.dtype)).astype(update.dtype)
 
         return jax.tree.map(scaled, updates), state
 
-    def step(state: _State, metric: ArrayLike) -> _State:
+    def step(state: _State, metric: Shaped[ArrayLike, "..."]) -> _State:
         plateau, put_back = find_plateau(state)
         return put_back(rule.after(plateau, metric))
 
@@ -164,7 +164,7 @@ def reduce_on_plateau(
     return transformation
 
 
-def learning_rate(state: Any) -> jax.Array:
+def learning_rate(state: Any) -> Float[Array, "*seeds"]:
     """Return the learning rate in the state of an optimiser with `reduce_on_plateau`.
 
     Example:
@@ -176,7 +176,7 @@ def learning_rate(state: Any) -> jax.Array:
     return find_plateau(state)[0].learning_rate
 
 
-def set_learning_rate(state: Any, learning_rate: ArrayLike) -> Any:
+def set_learning_rate(state: Any, learning_rate: Shaped[ArrayLike, "*seeds"]) -> Any:
     """Return the state with another learning rate; everything else is kept.
 
     Example:
@@ -263,7 +263,11 @@ def _scale_by_adam(b1: float, b2: float, eps: float) -> optax.GradientTransforma
         mu = jax.tree.map(lambda m, g: b1 * m + (1 - b1) * g, state.mu, gradients)
         nu = jax.tree.map(lambda v, g: b2 * v + (1 - b2) * g * g, state.nu, gradients)
 
-        def direction(m: jax.Array, v: jax.Array, update: jax.Array) -> jax.Array:
+        def direction(
+            m: Float[Array, "*shape"],
+            v: Float[Array, "*shape"],
+            update: Shaped[Array, "*shape"],
+        ) -> Shaped[Array, "*shape"]:
             root = jnp.sqrt(v / sum2.astype(v.dtype))
             return (m / sum1.astype(m.dtype) / (root + eps)).astype(update.dtype)
 
@@ -292,5 +296,5 @@ def _add_decayed_weights(weight_decay: Any, mask: Any) -> optax.GradientTransfor
     return optax.GradientTransformation(optax.init_empty_state, update)
 
 
-def _widened(array: jax.Array) -> jax.Array:
+def _widened(array: Shaped[Array, "*shape"]) -> Shaped[Array, "*shape"]:
     return array.astype(jnp.float32) if array.dtype.itemsize < 4 else array

@@ -7,14 +7,15 @@ import dataclasses
 import functools
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
 
 from jaxbern.data._dataset import Dataset
 from jaxbern.data._errors import DataError
+from jaxbern.kernels.array_types import Array, ArrayLike, Bool, Float, Int, Shaped
 
 __all__ = ["Split", "split"]
 
@@ -53,7 +54,9 @@ class Split:
         """Return the split of one seed, by its position."""
         return jax.tree.map(lambda leaf: leaf[member], self)
 
-    def scale(self, rows: ArrayLike) -> jax.Array:
+    def scale(
+        self, rows: Shaped[ArrayLike, "*batch features"]
+    ) -> Float[Array, "*batch features"]:
         """Scale features to [0, 1] by the ranges of the training rows, float32.
 
         ``(rows - minimum) / (maximum - minimum)`` for ``rows [..., d]``, clipped: a
@@ -84,7 +87,8 @@ class Split:
 
 
 def split(
-    data: Dataset | tuple[np.ndarray, np.ndarray],
+    data: Dataset
+    | tuple[Shaped[ArrayLike, "events features"], Shaped[ArrayLike, " events"]],
     seeds: Sequence[int] = (0, 1, 2),
     *,
     test_fraction: float = 0.2,
@@ -129,8 +133,8 @@ def split(
 
 
 def _divided(
-    signal: np.ndarray, counts: list[int], seed: int
-) -> tuple[np.ndarray, np.ndarray]:
+    signal: Bool[np.ndarray, " events"], counts: list[int], seed: int
+) -> tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]:
     """Return training and test rows, both in random order."""
     order = _shuffled(len(signal), seed)
     labels = signal[order]
@@ -140,7 +144,7 @@ def _divided(
     return order[~tested], order[tested]
 
 
-def _shuffled(rows: int, seed: int) -> np.ndarray:
+def _shuffled(rows: int, seed: int) -> Int[np.ndarray, " rows"]:
     """Return all row numbers in random order.
 
     NumPy guarantees the raw output of a bit generator across versions, but not that of
@@ -156,8 +160,10 @@ def _shuffled(rows: int, seed: int) -> np.ndarray:
 
 
 def _ranges(
-    x: np.ndarray, trained: np.ndarray, columns: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray]:
+    x: Shaped[np.ndarray, "events features"],
+    trained: Bool[np.ndarray, "seeds events"],
+    columns: Sequence[str],
+) -> tuple[Float[np.ndarray, "seeds features"], Float[np.ndarray, "seeds features"]]:
     """Return the smallest and largest training value of each feature for each seed."""
     low = np.full((len(trained), x.shape[1]), np.inf, np.float32)
     high = -low
@@ -188,7 +194,9 @@ def _ranges(
     return low, high
 
 
-def _events(data: Dataset | tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, ...]:
+def _events(
+    data: Any,
+) -> tuple[Shaped[np.ndarray, "events features"], Bool[np.ndarray, " events"]]:
     """Return the features, and whether each event is signal; raise if they are invalid."""
     if isinstance(data, Dataset):
         data = data.x, data.y
@@ -217,7 +225,7 @@ def _events(data: Dataset | tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, 
     return x, signal
 
 
-def _test_counts(signal: np.ndarray, fraction: float) -> list[int]:
+def _test_counts(signal: Bool[np.ndarray, " events"], fraction: float) -> list[int]:
     """Return the numbers of background and of signal events to test on."""
     if not 0 < fraction < 1:  # NaN fails as well
         raise ValueError(

@@ -1,12 +1,13 @@
 """``plot.activation`` and ``plot.activations``: learned curves and their inputs."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from flax import nnx
-from numpy.typing import ArrayLike
 
+from jaxbern.kernels.array_types import ArrayLike, Float, Shaped
 from jaxbern.nn import Layer, layers
 from jaxbern.plot import _canvas
 
@@ -57,12 +58,12 @@ def activations(
 
 
 def activation(
-    coeffs: ArrayLike,
+    coeffs: Float[ArrayLike, " terms"] | Sequence[float],
     *,
     lower: float = -3.0,
     upper: float = 3.0,
     outside: str = "clamp",
-    inputs: ArrayLike | None = None,
+    inputs: Shaped[ArrayLike, "..."] | Sequence[float] | None = None,
     ax: Any = None,
 ) -> Any:
     """Plot one activation: the curve, its control points, a histogram of its inputs.
@@ -115,12 +116,12 @@ def activation(
 
 
 def curve(
-    coeffs: np.ndarray,
+    coeffs: Float[np.ndarray, " terms"],
     lower: float,
     upper: float,
-    x: np.ndarray,
+    x: Float[np.ndarray, " points"],
     outside: str = "clamp",
-) -> np.ndarray:
+) -> Float[np.ndarray, " points"]:
     """Evaluate the activation at ``x [points]`` in double precision."""
     degree = len(coeffs) - 1
     place = (x - lower) / (upper - lower)
@@ -147,7 +148,9 @@ def spread(count: int, most: int) -> list[int]:
     return np.linspace(0, count - 1, min(count, most)).round().astype(int).tolist()
 
 
-def reach(lower: float, upper: float, seen: np.ndarray | None) -> tuple[float, float]:
+def reach(
+    lower: float, upper: float, seen: Float[np.ndarray, " inputs"] | None
+) -> tuple[float, float]:
     """Return the range to show: the interval and a margin, wider if inputs are outside."""
     length = upper - lower
     ends = np.array([lower - _BEYOND * length, upper + _BEYOND * length])

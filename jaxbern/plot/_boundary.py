@@ -1,23 +1,22 @@
 """``plot.decision_boundary``: the classes that a classifier assigns to the plane."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
-from numpy.typing import ArrayLike
 
+from jaxbern.kernels.array_types import Array, ArrayLike, Float, Int, Shaped
 from jaxbern.plot import _canvas
 
 _MARGIN = 0.08  # around the points, as a fraction of their range
 
 
 def decision_boundary(
-    model: Callable[[jax.Array], jax.Array],
-    X: ArrayLike,
-    y: ArrayLike,
+    model: Callable[[Float[Array, "points 2"]], Float[Array, "points ..."]],
+    X: Shaped[ArrayLike, "points 2"] | Sequence[Sequence[float]],
+    y: Shaped[ArrayLike, " points"] | Sequence[int],
     *,
     resolution: int = 200,
     ax: Any = None,
@@ -61,7 +60,9 @@ def decision_boundary(
     return ax.figure
 
 
-def _checked(X: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def _checked(
+    X: Any, y: Any
+) -> tuple[Float[np.ndarray, "points 2"], Int[np.ndarray, " points"]]:
     points, labels = np.asarray(X), np.asarray(y)
     if not np.issubdtype(points.dtype, np.floating):
         points = points.astype(np.float32)
@@ -81,7 +82,9 @@ def _checked(X: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     return points, whole
 
 
-def _probabilities(model, x: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def _probabilities(
+    model: Callable, x: Float[np.ndarray, "rows 2"], labels: Int[np.ndarray, " points"]
+) -> Float[np.ndarray, "rows classes"]:
     """Return probabilities ``[N, classes]`` for any accepted form of logits."""
     logits = np.asarray(model(jnp.asarray(x)), np.float64)
     if logits.ndim == 1:
@@ -101,7 +104,7 @@ def _probabilities(model, x: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return shifted / shifted.sum(axis=1, keepdims=True)
 
 
-def _regions(ax, sides: np.ndarray, surface: np.ndarray) -> None:
+def _regions(ax: Any, sides: np.ndarray, surface: np.ndarray) -> None:
     """Draw class colours, paler where the decision is close, and the boundary."""
     rgb = _canvas.matplotlib("colors").to_rgb
     colours = np.array([rgb(colour_of(k)) for k in range(surface.shape[2])])

@@ -18,6 +18,7 @@ from jax import lax
 from jax.sharding import Mesh
 
 from jaxbern.data import Dataset, Split
+from jaxbern.kernels.array_types import Array, Float, Int, Shaped
 from jaxbern.train import _epoch, _learner
 from jaxbern.train._config import TrainConfig
 from jaxbern.train._epoch import (
@@ -61,13 +62,13 @@ def engine(
 
 @functools.partial(jax.jit, static_argnames="rules")
 def start(
-    seeds: jax.Array,
-    learning_rate: jax.Array,
-    weight_decay: jax.Array,
-    coeff_decay: jax.Array | None = None,
+    seeds: Shaped[Array, " seeds"],
+    learning_rate: Float[Array, ""],
+    weight_decay: Float[Array, ""],
+    coeff_decay: Float[Array, ""] | None = None,
     *,
     rules: Rules,
-) -> tuple[jax.Array, State]:
+) -> tuple[Shaped[Array, " seeds"], State]:
     """Return shuffling keys and initial states, with a leading axis for the seeds."""
 
     def of_seed(seed):
@@ -112,8 +113,8 @@ class Resident:
 class Piece(NamedTuple):
     """A piece of the rows of each seed."""
 
-    x: jax.Array | np.ndarray  # float32 [S, rows, d]
-    y: jax.Array | np.ndarray  # uint8 [S, rows]
+    x: Float[Array | np.ndarray, "seeds rows features"]  # float32
+    y: Shaped[Array | np.ndarray, "seeds rows"]  # uint8
 
 
 class Streamed:
@@ -151,7 +152,9 @@ class Streamed:
         labels = everywhere(self._mesh, self._y[self._split.test])
         return _end(state, running, scores, labels, number, **self._options)
 
-    def _pieces(self, rows: np.ndarray, size: int) -> Iterator[Piece]:
+    def _pieces(
+        self, rows: Int[np.ndarray, "seeds rows"], size: int
+    ) -> Iterator[Piece]:
         """Yield the events at ``rows [S, n]``, ``size`` rows of each seed at a time."""
 
         def send(start):
@@ -169,7 +172,9 @@ class Streamed:
 
 
 @functools.partial(jax.jit, static_argnames="rows")
-def _orders(keys: jax.Array, epoch: jax.Array, *, rows: int) -> jax.Array:
+def _orders(
+    keys: Shaped[Array, " seeds"], epoch: Int[Array, ""], *, rows: int
+) -> Int[Array, "seeds {rows}"]:
     return jax.vmap(lambda key: order(jax.random.fold_in(key, epoch), rows))(keys)
 
 
@@ -214,8 +219,8 @@ def _end(
     state: State,
     running: Running,
     scores: list[Scores],
-    labels: jax.Array,
-    epoch: jax.Array,
+    labels: Shaped[Array, "seeds rows"],
+    epoch: Int[Array, ""],
     *,
     rules: Rules,
     mesh: Mesh,
@@ -229,6 +234,8 @@ def _end(
     return keep_everywhere(mesh, over_seeds(end, rules)(state, running, whole, labels))
 
 
-def _fetch(ranges: Split, mesh: Mesh, piece: Piece) -> tuple[jax.Array, jax.Array]:
+def _fetch(
+    ranges: Split, mesh: Mesh, piece: Piece
+) -> tuple[Float[Array, "rows features"], Shaped[Array, " rows"]]:
     x, y = divide(mesh, piece)
     return ranges.scale(x), y

@@ -19,27 +19,29 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxbern.data import Split
+from jaxbern.kernels.array_types import Array, Float, Int, Shaped
 from jaxbern.train import _learner
 from jaxbern.train._learner import Metrics, Rules, Running, Scores, State
 from jaxbern.train._shuffle import order
 
 _ROWS = "rows"
 Rows = Any
+# Scaled features [rows, d] and labels [rows].
 Fetch = Callable[[Rows], tuple[jax.Array, jax.Array]]
 
 
 class Data(NamedTuple):
     """The rows, stored once for all seeds, and the split of each seed."""
 
-    x: jax.Array | np.ndarray  # float32 [N, d]
-    y: jax.Array | np.ndarray  # uint8 [N]
+    x: Float[Array | np.ndarray, "events features"]  # float32
+    y: Shaped[Array | np.ndarray, " events"]  # uint8
     split: Split  # of arrays with a leading axis for the seeds
-    keys: jax.Array  # [S], for shuffling
+    keys: Shaped[Array, " seeds"]  # for shuffling
 
 
 @functools.partial(jax.jit, static_argnames=("rules", "mesh"), donate_argnames="state")
 def run(
-    state: State, data: Data, epoch: jax.Array, *, rules: Rules, mesh: Mesh
+    state: State, data: Data, epoch: Int[Array, ""], *, rules: Rules, mesh: Mesh
 ) -> tuple[State, Metrics]:
     """Run one epoch; ``epoch`` counts from 0 and is an array, so that one trace suffices."""
 

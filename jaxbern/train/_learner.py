@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import optax
 
 from jaxbern import metrics, nn, optim
+from jaxbern.kernels.array_types import Array, Bool, Float, Int, Shaped
 from jaxbern.nn import NetworkConfig, Statistics
 from jaxbern.train import _stopping
 from jaxbern.train._config import TrainConfig
@@ -52,7 +53,7 @@ class Rules:
         own = {field.name for field in dataclasses.fields(cls)} - derived.keys()
         return cls(**{name: getattr(config, name) for name in own}, **derived)
 
-    def rate_factor(self, epoch: jax.Array) -> jax.Array:
+    def rate_factor(self, epoch: Int[Array, ""]) -> Float[Array, ""]:
         """Return the schedule's factor on the learning rate in an epoch."""
         if self.schedule != COSINE:
             return jnp.float32(1)
@@ -91,35 +92,45 @@ class State(NamedTuple):
 class Running(NamedTuple):
     """Counters and sums of the current epoch."""
 
-    active: jax.Array  # bool: False once the seed has stopped
-    step: jax.Array  # int32, index of the next step
-    rows: jax.Array  # int32, trained on so far
-    loss: jax.Array  # float32, sum over rows
-    last_loss: jax.Array  # float32, the last finite one, mean over its batch
+    active: Bool[Array, "*seeds"]  # bool: False once the seed has stopped
+    step: Int[Array, "*seeds"]  # int32, index of the next step
+    rows: Int[Array, "*seeds"]  # int32, trained on so far
+    loss: Float[Array, "*seeds"]  # float32, sum over rows
+    last_loss: Float[
+        Array, "*seeds"
+    ]  # float32, the last finite one, mean over its batch
 
 
 class Scores(NamedTuple):
     """Results of the network on some validation rows."""
 
-    margins: jax.Array  # float32 [rows]: logit of signal minus that of background
-    loss: jax.Array  # float32, sum over rows
-    saturation: jax.Array  # float32, sum over rows of a mean over neurons
+    margins: Float[
+        Array, "*seeds rows"
+    ]  # float32: logit of signal minus that of background
+    loss: Float[Array, "*seeds"]  # float32, sum over rows
+    saturation: Float[Array, "*seeds"]  # float32, sum over rows of a mean over neurons
 
 
 class Metrics(NamedTuple):
     """Measurements that are sent to the host after an epoch."""
 
-    train_loss: jax.Array
-    validation_loss: jax.Array
-    auc: jax.Array
-    learning_rate: jax.Array  # that of this epoch
-    saturation: jax.Array  # -1 for activations without an interval
-    completed: jax.Array  # bool: whether the seed trained through this epoch
+    train_loss: Float[Array, "*seeds"]
+    validation_loss: Float[Array, "*seeds"]
+    auc: Float[Array, "*seeds"]
+    learning_rate: Float[Array, "*seeds"]  # that of this epoch
+    saturation: Float[Array, "*seeds"]  # -1 for activations without an interval
+    completed: Bool[
+        Array, "*seeds"
+    ]  # bool: whether the seed trained through this epoch
     stopping: Stopping
 
 
 def init(
-    rules: Rules, key: jax.Array, learning_rate, weight_decay, coeff_decay=None
+    rules: Rules,
+    key: Shaped[Array, ""],
+    learning_rate: Float[Array, ""],
+    weight_decay: Float[Array, ""],
+    coeff_decay: Float[Array, ""] | None = None,
 ) -> State:
     """Create the state of a seed before its first epoch."""
     params = nn.init(rules.network, key)
@@ -147,7 +158,11 @@ def begin(state: State) -> tuple[State, Running]:
 
 
 def step(
-    rules: Rules, state: State, running: Running, x: jax.Array, y: jax.Array
+    rules: Rules,
+    state: State,
+    running: Running,
+    x: Float[Array, "batch features"],
+    y: Shaped[Array, " batch"],
 ) -> tuple[State, Running]:
     """Take a step on scaled rows ``x [batch, d]`` with labels ``y [batch]``.
 
@@ -179,7 +194,12 @@ def step(
     )
 
 
-def evaluate(rules: Rules, network: Network, x: jax.Array, y: jax.Array) -> Scores:
+def evaluate(
+    rules: Rules,
+    network: Network,
+    x: Float[Array, "rows features"],
+    y: Shaped[Array, " rows"],
+) -> Scores:
     """Evaluate the network with its running statistics on scaled rows."""
     out = nn.forward(
         rules.network,
@@ -203,9 +223,9 @@ def end(
     state: State,
     running: Running,
     scores: Scores,
-    labels: jax.Array,
+    labels: Shaped[Array, " rows"],
     *,
-    epoch: jax.Array,
+    epoch: Int[Array, ""],
 ) -> tuple[State, Metrics]:
     """End an epoch: update the learning rate, early stopping and the best network."""
     auc = metrics.auc(scores.margins, labels)
@@ -247,13 +267,15 @@ def end(
     )
 
 
-def margins(logits: jax.Array) -> jax.Array:
+def margins(logits: Float[Array, "batch 2"]) -> Float[Array, " batch"]:
     """Return the logit of signal minus that of background, in float32 or wider."""
     wide = logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
     return wide[:, 1] - wide[:, 0]
 
 
-def cross_entropy(margins: jax.Array, y: jax.Array) -> jax.Array:
+def cross_entropy(
+    margins: Float[Array, " batch"], y: Shaped[Array, " batch"]
+) -> Float[Array, " batch"]:
     """Compute ``-log softmax(logits)[y]`` of two logits from their difference, row by row.
 
     Equal to picking one of two log probabilities, whose gradient would be a scatter.
@@ -261,10 +283,10 @@ def cross_entropy(margins: jax.Array, y: jax.Array) -> jax.Array:
     return jax.nn.softplus(jnp.where(y == 1, -margins, margins))
 
 
-def total(parts: list[jax.Array]) -> jax.Array:
+def total(parts: list[Float[Array, "*seeds"]]) -> Float[Array, "*seeds"]:
     """Sum from left to right."""
     return functools.reduce(jnp.add, parts)
 
 
-def _all_finite(tree) -> jax.Array:
+def _all_finite(tree) -> Bool[Array, ""]:
     return jnp.all(jnp.stack([jnp.all(jnp.isfinite(a)) for a in jax.tree.leaves(tree)]))

@@ -1,13 +1,14 @@
 """Learning-rate schedules that do not depend on a metric."""
 
-import jax
 import jax.numpy as jnp
+
+from jaxbern.kernels.array_types import Array, Float, Int
 
 PLATEAU, COSINE = "plateau", "cosine"
 SCHEDULES = (PLATEAU, COSINE)
 
 
-def factor(epoch: jax.Array, *, epochs: int, warmup: int) -> jax.Array:
+def factor(epoch: Int[Array, ""], *, epochs: int, warmup: int) -> Float[Array, ""]:
     """Return the factor on the learning rate in an epoch, counted from 0.
 
     It rises in equal steps over the ``warmup`` epochs, is 1 in the next, and falls from

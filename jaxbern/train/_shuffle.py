@@ -9,10 +9,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbern.kernels.array_types import Array, Int, Shaped
+
 _ROUNDS = 8  # twice as many as pass the statistical tests
 
 
-def order(key: jax.Array, rows: int) -> jax.Array:
+def order(key: Shaped[Array, ""], rows: int) -> Int[Array, " {rows}"]:
     """Return ``0 .. rows - 1`` in random order, int32 ``[rows]``.
 
     Uses a Feistel network on the smallest power of two that is at least ``rows``; numbers
@@ -37,7 +39,9 @@ def order(key: jax.Array, rows: int) -> jax.Array:
     return entries.astype(jnp.int32)
 
 
-def _encipher(entries: jax.Array, keys: jax.Array, bits: int) -> jax.Array:
+def _encipher(
+    entries: Shaped[Array, " rows"], keys: Shaped[Array, " rounds"], bits: int
+) -> Shaped[Array, " rows"]:
     """Apply Feistel rounds: change one half of the bits by a hash of the other, swap."""
     width, other = bits // 2, bits - bits // 2  # of the high and of the low half
     high, low = entries >> other, entries & ((1 << other) - 1)
@@ -47,7 +51,7 @@ def _encipher(entries: jax.Array, keys: jax.Array, bits: int) -> jax.Array:
     return (high << other) | low
 
 
-def _hash(word: jax.Array) -> jax.Array:
+def _hash(word: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
     """Mix the bits of a word (the finaliser of MurmurHash3)."""
     word = (word ^ (word >> 16)) * jnp.uint32(0x85EBCA6B)
     word = (word ^ (word >> 13)) * jnp.uint32(0xC2B2AE35)

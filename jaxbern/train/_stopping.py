@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+
+from jaxbern.kernels.array_types import Array, Bool, Float, Int
 
 RUNNING, EARLY, NONFINITE = range(3)
 
@@ -11,17 +14,21 @@ RUNNING, EARLY, NONFINITE = range(3)
 class Stopping(NamedTuple):
     """The stopping state: scalars, or one entry per seed."""
 
-    reason: jax.Array  # int32: RUNNING, EARLY or NONFINITE
-    epoch: jax.Array  # int32: where it stopped, from 0; -1 while it runs
-    step: jax.Array  # int32: the step whose loss was not finite, from 0; else -1
-    last_loss: jax.Array  # float32: the last finite loss of a batch; -1 before one
-    best_auc: jax.Array  # float32: the highest
-    best_epoch: jax.Array  # int32: where that was; -1 before the first epoch
-    reference: jax.Array  # float32: the AUC of the last improvement
-    waited: jax.Array  # int32: epochs since then
+    reason: Int[Array, "*seeds"]  # int32: RUNNING, EARLY or NONFINITE
+    epoch: Int[Array, "*seeds"]  # int32: where it stopped, from 0; -1 while it runs
+    step: Int[
+        Array, "*seeds"
+    ]  # int32: the step whose loss was not finite, from 0; else -1
+    last_loss: Float[
+        Array, "*seeds"
+    ]  # float32: the last finite loss of a batch; -1 before one
+    best_auc: Float[Array, "*seeds"]  # float32: the highest
+    best_epoch: Int[Array, "*seeds"]  # int32: where that was; -1 before the first epoch
+    reference: Float[Array, "*seeds"]  # float32: the AUC of the last improvement
+    waited: Int[Array, "*seeds"]  # int32: epochs since then
 
     @property
-    def running(self) -> jax.Array:
+    def running(self) -> Bool[Array | np.ndarray, "*seeds"]:
         """Whether the seed is still training."""
         return self.reason == RUNNING
 
@@ -51,12 +58,12 @@ def start() -> Stopping:
 
 def after(
     before: Stopping,
-    auc: jax.Array,
+    auc: Float[Array, ""],
     *,
-    completed: jax.Array,
-    epoch: jax.Array,
-    step: jax.Array,
-    last_loss: jax.Array,
+    completed: Bool[Array, ""],
+    epoch: Int[Array, ""],
+    step: Int[Array, ""],
+    last_loss: Float[Array, ""],
     patience: int,
     improvement: float,
 ) -> Stopping:

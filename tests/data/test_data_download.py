@@ -84,7 +84,9 @@ def test_size_that_nobody_announced(server):
 
 def test_unannounced_size_and_a_cut_are_noticed(server):
     server.lengths, server.cut = False, [PIECE]
-    with pytest.raises(jb.data.DataError, match=r"no whole archive: .* ends too early"):
+    with pytest.raises(
+        jb.data.DataError, match=r"not a complete archive: .* ends too early"
+    ):
         _download.fetch(susy(server))
     assert fetched(susy(server)) == CONTENT
 

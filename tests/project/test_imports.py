@@ -31,15 +31,19 @@ class Part(NamedTuple):
 PARTS = {
     "triton": Part("jaxbern.kernels.triton.*", "kernels", "jax numpy triton", "jax_triton"),
     "kernels": Part("jaxbern.kernels jaxbern.kernels.*", "triton", "jax numpy"),
-    "optim": Part("jaxbern.optim jaxbern.metrics jaxbern._plateau", "", "jax numpy optax"),
+    "optim": Part(
+        "jaxbern.optim jaxbern.metrics jaxbern._plateau", "kernels", "jax numpy optax",
+    ),
     "data": Part(
-        "jaxbern.data jaxbern.data.*", "core", "jax numpy",
+        "jaxbern.data jaxbern.data.*", "core kernels", "jax numpy",
         "isal pyarrow",
     ),
     "certify": Part("jaxbern.certify jaxbern.certify.*", "core", "jax numpy flax"),
-    "plot": Part("jaxbern.plot jaxbern.plot.*", "core", "jax numpy flax", "matplotlib"),
+    "plot": Part(
+        "jaxbern.plot jaxbern.plot.*", "core kernels", "jax numpy flax", "matplotlib",
+    ),
     "train": Part(
-        "jaxbern.train jaxbern.train.*", "core data optim", "jax numpy flax optax",
+        "jaxbern.train jaxbern.train.*", "core data kernels optim", "jax numpy flax optax",
         "orbax tensorboardX wandb",
     ),
     "doctor": Part("jaxbern.__main__ jaxbern.doctor jaxbern.doctor.*", "core", "jax numpy"),

@@ -194,7 +194,7 @@ def test_a_digit_of_the_history_that_changed_is_noticed(begun, whole):
     text = about.read_text()
     digit = text.index("0.", text.index('"auc"')) + 4
     about.write_text(text[:digit] + str(9 - int(text[digit])) + text[digit + 1 :])
-    with pytest.warns(UserWarning, match="epoch 4: what it says of itself has changed"):
+    with pytest.warns(UserWarning, match="epoch 4: its metadata has changed"):
         result = fit(begun, resume=True)
     assert_same_bits(result, whole)
 

@@ -79,5 +79,5 @@ def test_batches_that_cannot_be_divided_are_told():
     devices = jax.devices() * 2
     with pytest.warns(UserWarning, match="63 cannot be divided by 2 .* batch_size=62"):
         jb.train._engine.mesh_for(IMPATIENT.batch_size, devices)
-    with pytest.raises(ValueError, match="devices must be at least one"):
+    with pytest.raises(ValueError, match="devices must hold at least one"):
         jb.train.fit(changed(), events(), devices=[])
