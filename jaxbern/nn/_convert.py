@@ -149,8 +149,9 @@ def convert(
         )  # fmt: skip
 
     made = nnx.clone(model)
-    _replace(made, known, layer)
-    change, scale = difference(before, _outputs(nnx.clone(made), arguments))
+    _replace(made, known, _fitting(model, known, layer, arguments))
+    after = _outputs(nnx.clone(made), arguments)
+    change, scale = difference(before, after)
     replaced = tuple(
         Replaced(
             path,
@@ -163,6 +164,41 @@ def convert(
     )
     unused = tuple(path for path, probe in probes.items() if not probe.widths)
     return made, Conversion(replaced, unused, tuple(inline), change, scale)
+
+
+def _fitting(
+    model: nnx.Module, known: Callable, layer: Callable, arguments: tuple
+) -> Callable:
+    """Return ``layer(path, f)``, stacked where the module that holds ``f`` is.
+
+    ``nnx.vmap`` stacks the parameters of modules and ``nnx.scan`` runs them: a layer in one
+    of them needs the same leading axis. Such a module has arrays of one leading size; others,
+    such as a Linear of 8 by 8, have that by chance, so the network is tried with the layer.
+    """
+    sizes = {}
+    for path, module in nnx.iter_modules(model):
+        leading = {leaf.shape[:1] for leaf in jax.tree.leaves(nnx.state(module))}
+        if len(leading) == 1 and () not in leading:
+            sizes[".".join(map(str, path))] = leading.pop()[0]
+
+    def fitting(path: str, f: Callable) -> Any:
+        made, size = layer(path, f), sizes.get(path.rpartition(".")[0])
+        if size is None or not isinstance(made, BernsteinAct):
+            return made
+        graph, state = nnx.split(made)
+        stacked = nnx.merge(graph, jax.tree.map(lambda a: jnp.stack([a] * size), state))
+        # What does not fit raises, if tried first: one polynomial per neuron with an axis
+        # too many, a shared one with an axis too few.
+        trials = (made, stacked) if made.config.shared else (stacked, made)
+        trial = nnx.clone(model)
+        _replace(trial, known, lambda p, g: nnx.clone(trials[0]) if p == path else g)
+        try:
+            _outputs(trial, arguments)
+        except Exception:
+            return trials[1]
+        return trials[0]
+
+    return fitting
 
 
 class _Probe:

@@ -190,3 +190,39 @@ def test_linen_of_several_widths(x):
     _, merged, report = jb.linen.convert(Twice(), variables, x, shared=True)
     assert merged["params"]["act"]["coeffs"].shape == (10,)
     assert report.change < 0.1
+
+
+class Scanned(nnx.Module):
+    """Blocks whose parameters ``nnx.vmap`` stacks, run by one scan."""
+
+    def __init__(self, depth, width, rngs):
+        class Block(nnx.Module):
+            def __init__(self, rngs):
+                self.linear, self.act = nnx.Linear(width, width, rngs=rngs), nnx.gelu
+
+            def __call__(self, x):
+                return x + self.act(self.linear(x))
+
+        make = nnx.vmap(Block, in_axes=(0,), out_axes=0)
+        self.blocks = nnx.split_rngs(splits=depth)(make)(rngs)
+
+    def __call__(self, x):
+        @nnx.scan(in_axes=(0, nnx.Carry), out_axes=nnx.Carry)
+        def run(block, x):
+            return block(x)
+
+        return run(self.blocks, x)
+
+
+@pytest.mark.parametrize("depth", [2, 3])  # 3 is the width as well
+@pytest.mark.parametrize("shared", [False, True])
+def test_layers_inside_a_scan_are_stacked(x, depth, shared):
+    width = x.shape[-1]
+    network = nnx.Sequential(Scanned(depth, width, nnx.Rngs(0)), nnx.gelu)
+    model, report = jb.convert(network, x, degree=15, shared=shared)
+    paths = [each.path for each in report.replaced]
+    assert sorted(paths) == ["layers.0.blocks.act", "layers.1"]
+    each = (16,) if shared else (width, 16)
+    assert model.layers[0].blocks.act.coeffs.shape == (depth, *each)
+    assert model.layers[1].coeffs.shape == each
+    assert 0 < report.change < 0.01 * report.scale
