@@ -135,15 +135,16 @@ def init(
     """Create the state of a seed before its first epoch."""
     params = nn.init(rules.network, key)
     network = Network(params, nn.init_statistics(rules.network))
+    decay: Any = weight_decay
     if coeff_decay is not None and "coeffs" in params:
         parts = {name: jnp.copy(weight_decay) for name in params}  # buffers, as below
-        weight_decay = parts | {"coeffs": coeff_decay}
+        decay = parts | {"coeffs": coeff_decay}
     first = learning_rate * rules.rate_factor(jnp.int32(0))
-    optimizer, _ = rules.optimizer(first, weight_decay)
+    optimizer, _ = rules.optimizer(first, decay)
     return State(
         network,
         optimizer.init(params),
-        weight_decay,
+        decay,
         jax.tree.map(jnp.copy, network),  # its own buffers: the state is donated
         _stopping.start(),
     )
@@ -153,7 +154,7 @@ def begin(state: State) -> tuple[State, Running]:
     """Start the counters of an epoch."""
     last = state.stopping.last_loss
     zero = jnp.int32(0)
-    active = state.stopping.running
+    active = jnp.asarray(state.stopping.running)
     return state, Running(active, zero, zero, jnp.zeros_like(last), last)
 
 

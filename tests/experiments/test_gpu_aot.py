@@ -13,7 +13,10 @@ def struct(*shape: int) -> jax.ShapeDtypeStruct:
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["a30", "h100", "l4"])
+@pytest.mark.parametrize(
+    "name",
+    ["a30", *(pytest.param(name, marks=pytest.mark.slow) for name in ("h100", "l4"))],
+)
 def test_xla_kernel_compiles_for_an_absent_gpu(name):
     from experiments.gpu.gpu_compile import compile_for
 
@@ -72,7 +75,9 @@ def test_pallas_kernel_compiles_again_and_again():
 
 
 @needs_compiler
-@pytest.mark.parametrize("implementation", ["pallas", "triton"])
+@pytest.mark.parametrize(
+    "implementation", ["pallas", pytest.param("triton", marks=pytest.mark.slow)]
+)
 def test_kernels_move_what_relu_moves(implementation):
     from experiments.gpu import gpu_measure, gpu_programs
 

@@ -19,7 +19,7 @@ CASES = {
     "remat": {"degree": 3, "remat": True},
     "half precision": {"degree": 3, "dtype": "bfloat16"},
 }
-QUICK = ("relu", "bernstein")
+QUICK = ("bernstein",)
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ def starts():
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [*(f"mlp {init}" for init in INITS), "capacity", "comparison", "timing"]
 )

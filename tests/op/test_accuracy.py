@@ -118,6 +118,7 @@ def test_any_finite_input(arrays):
     check(x, coeffs, np.ones_like(x), "xla")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS[1:])
 @settings(deadline=None, max_examples=15, derandomize=True)
 @given(arrays=any_finite_input())

@@ -45,37 +45,47 @@ MODES = {
 }
 
 
+# Each part is one program: many operations one by one would each be compiled again in
+# every mode. One call outside of jit is among them, and ``disable_jit`` runs all so.
 def operator():
     rng = np.random.default_rng(0)
     x = jnp.asarray(rng.normal(size=(6, 3)) * 2, jnp.float32)
     coeffs = jnp.asarray(rng.normal(size=(3, 5)), jnp.float32)
-    found = []
-    for outside in ("clamp", "linear"):
-        call = functools.partial(jb.bernstein, outside=outside)
-        y, pull = jax.vjp(call, x, coeffs)
-        found += [y, *pull(y), jax.jvp(call, (x, coeffs), (x, coeffs))[1]]
-        found.append(jax.jit(jax.hessian(lambda c, f=call: f(x[0], c).sum()))(coeffs))
-        found.append(jax.vmap(call)(x[:, None], jnp.stack([coeffs] * 6)))
-    mean, var = jnp.mean(x, axis=0), jnp.var(x, axis=0)
-    found.append(jb.bernstein_norm(x, coeffs, mean=mean, var=var, residual=x))
-    return found
+
+    @jax.jit
+    def run(x, coeffs):
+        found = []
+        for outside in ("clamp", "linear"):
+            call = functools.partial(jb.bernstein, outside=outside)
+            y, pull = jax.vjp(call, x, coeffs)
+            found += [y, *pull(y), jax.jvp(call, (x, coeffs), (x, coeffs))[1]]
+            found.append(jax.hessian(lambda c, f=call: f(x[0], c).sum())(coeffs))
+            found.append(jax.vmap(call)(x[:, None], jnp.stack([coeffs] * 6)))
+        mean, var = jnp.mean(x, axis=0), jnp.var(x, axis=0)
+        found.append(jb.bernstein_norm(x, coeffs, mean=mean, var=var, residual=x))
+        return found
+
+    return [jb.bernstein(x, coeffs), *run(x, coeffs)]
 
 
 def layers():
     x = jnp.asarray(np.random.default_rng(1).normal(size=(6, 3)), jnp.float32)
     act = jb.BernsteinAct(3, 4, rngs=nnx.Rngs(0))
-    gradient = nnx.grad(lambda act: jnp.sum(act(x) ** 2))(act)
+    gradient = nnx.jit(nnx.grad(lambda act: jnp.sum(act(x) ** 2)))(act)
     linen = jb.linen.BernsteinAct(4)
-    params = linen.init(jax.random.key(0), x)
-    return [act(x), *jax.tree.leaves(gradient), linen.apply(params, x)]
+    params = jax.jit(linen.init)(jax.random.key(0), x)
+    return [act(x), *jax.tree.leaves(gradient), jax.jit(linen.apply)(params, x)]
 
 
 def network():
     x = jnp.asarray(np.random.default_rng(2).normal(size=(6, 3)), jnp.float32)
     model = jb.MLP(3, depth=3, width=4, degree=3, rngs=nnx.Rngs(0))
-    gradient = nnx.grad(lambda model: jnp.sum(model(x) ** 2))(model)
+    gradient = nnx.jit(nnx.grad(lambda model: jnp.sum(model(x) ** 2)))(model)
     model.eval()
-    return [model(x), *jax.tree.leaves(nnx.state(gradient, nnx.Param))]
+    return [
+        nnx.jit(lambda model: model(x))(model),
+        *jax.tree.leaves(nnx.state(gradient, nnx.Param)),
+    ]
 
 
 def bounds():
