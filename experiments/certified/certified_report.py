@@ -10,7 +10,7 @@ from experiments.certified.certified_study import Result, Setting
 
 
 def accuracies(results: list[Result], setting: Setting) -> str:
-    """A table with means and standard errors over seeds, and what follows from it."""
+    """Make a table of means and standard errors over seeds, and the verdicts."""
     lines = [
         "## Clean and certified accuracy on digits",
         "",
@@ -29,7 +29,7 @@ def accuracies(results: list[Result], setting: Setting) -> str:
 
 
 def mean_and_error(values: np.ndarray) -> tuple[float, float]:
-    """Mean over seeds and its standard error."""
+    """Compute the mean over seeds and its standard error."""
     count = len(values)
     error = float(np.std(values, ddof=1)) / math.sqrt(count) if count > 1 else math.nan
     return float(np.mean(values)), error
@@ -72,7 +72,7 @@ def _verdict(ours: Result, other: Result, column: int) -> str:
 
 
 def speed(found: Speed) -> str:
-    """Times and shares."""
+    """Make the tables of times and shares."""
     lines = ["## What it costs", "", "| 2x64, batch 128 | plain | robust | ratio |",
              "|---|---|---|---|"]  # fmt: skip
     for act, (plain, robust) in found.steps.items():
@@ -92,7 +92,7 @@ def speed(found: Speed) -> str:
 
 
 def write(parts: list[str], folder: Path, command: str) -> Path:
-    """The page, with the command that made it."""
+    """Write the page, with the command that made it."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "certified.md"
     head = f"# Networks that are trained to be provable\n\n`{command}`\n"

@@ -29,7 +29,7 @@ class Speed(NamedTuple):
 
 
 def measure(setting: Setting) -> Speed:
-    """All of it."""
+    """Measure everything."""
     rounds = 200 if setting.steps > 100 else 5
     steps = {act: step_times(act, rounds) for act in ("bernstein:5", "relu")}
     usual = {"steps": min(setting.steps, 300), "rate": 5e-3, "eps": 0.0, "mix": 0.0}
@@ -101,7 +101,7 @@ def branched(
 def split(
     model: Any, rows: Rows, splits: tuple[int, ...]
 ) -> list[tuple[int, float, float]]:
-    """Every box cut into ``2 ** splits`` parts: seconds, and the share proved."""
+    """Cut every box into ``2 ** splits`` parts: measure seconds and the share proved."""
     weights = jb.certify.margin_weights(rows.labels, 10)
     lower, upper = (np.clip(rows.x + sign * EPS, 0, 1) for sign in (-1, 1))
     found = []

@@ -19,7 +19,7 @@ DEEPBERN = ("mlp deepbern:3", "mlp deepbern:5", "cnn deepbern:3")
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """How much of everything."""
+    """The size of the study."""
 
     steps: int
     rates: tuple[float, ...]
