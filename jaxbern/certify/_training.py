@@ -145,7 +145,8 @@ def margin_weights(labels: ArrayLike, classes: int) -> jax.Array:
     if isinstance(classes, bool) or not isinstance(classes, int) or classes < 2:
         raise ValueError(f"classes must be an int of at least 2, got {classes!r}")
     if not isinstance(labels, jax.core.Tracer) and labels.size:
-        least, most = int(labels.min()), int(labels.max())
+        known = np.asarray(labels)  # under jit JAX would make a tracer of the least one
+        least, most = int(known.min()), int(known.max())
         if least < 0 or most >= classes:
             raise ValueError(
                 f"labels must be from 0 to {classes - 1}, got {least} to {most}"

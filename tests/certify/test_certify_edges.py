@@ -88,6 +88,14 @@ def test_classes_that_are_none(labels):
         jb.certify.robust_loss(linear(), X, labels, 0.1)
 
 
+def test_classes_that_a_compiled_step_closes_over():
+    """They are known while it is traced, but nothing may be computed of them by JAX."""
+    labels = jnp.asarray(LABELS)
+    run = jax.jit(lambda x: jb.certify.robust_loss(linear(), x, labels, 0.1))
+    plain = jb.certify.robust_loss(linear(), X, LABELS, 0.1)
+    assert float(run(X)) == pytest.approx(float(plain), rel=1e-5)
+
+
 @pytest.mark.parametrize("eps", [-0.1, math.nan, math.inf])
 def test_radii_that_are_none(eps):
     with pytest.raises(ValueError, match="eps must be a finite number of at least 0"):

@@ -125,8 +125,9 @@ def test_the_degree_is_chosen_on_validation_rows():
 def test_the_page(tmp_path):
     ours = result("mlp bernstein:5", [[0.98, 0.92, 0.75], [0.98, 0.93, 0.77]])
     speed = Speed(
-        {"relu": (1e-3, 4e-3)}, {"relu": 1234.5}, [(0.0, 0.1, 0.2)], [(2, 1.5, 0.11)]
-    )
+        {"relu": (1e-3, 4e-3)}, {"relu": 1234.5}, [(0.0, 0.1, 0.2)], [(2, 1.5, 0.11)],
+        {"mlp, affine": 3.14},
+    )  # fmt: skip
     parts = [
         certified_report.accuracies([ours], certified_study.QUICK),
         certified_report.speed(speed),
@@ -138,6 +139,7 @@ def test_the_page(tmp_path):
     assert "| relu | 1,234 |" in text
     assert "| 0 | 10.0% | 20.0% |" in text
     assert "| 2 | 1.5 | 11.0% |" in text
+    assert "| mlp, affine | 3.1 |" in text
 
 
 def test_a_method_that_is_not_there(capsys):
