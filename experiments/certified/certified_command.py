@@ -7,7 +7,8 @@ DESCRIPTION = """\
 Trains networks on handwritten digits with jb.certify.robust_loss: Bernstein activations of
 several degrees and ReLU, fully connected and convolutional; DeepBern-Nets' own code beside
 them if PyTorch and its folder are importable. Learning rate and mixture are chosen on
-validation rows, fresh seeds are certified on test rows.
+validation rows, fresh seeds are certified on test rows. A study that was stopped goes on:
+finished methods are kept in --out and not trained again; an empty --out starts anew.
 
   python -m experiments certified --quick     a first impression
   python -m experiments certified             the full study
@@ -24,11 +25,16 @@ def main(argv: list[str]) -> int:
     command_line.add_out(parser, "results/certified")
     options = parser.parse_args(argv)
 
-    from experiments.certified import certified_report, certified_speed, certified_study
+    from experiments.certified import (
+        certified_report,
+        certified_speed,
+        certified_store,
+        certified_study,
+    )
 
     setting = certified_study.QUICK if options.quick else certified_study.FULL
     try:
-        known = list(certified_study.methods())
+        known = certified_study.methods()
         methods = command_line.words_of(known)(options.methods or ",".join(known))
     except Exception as problem:
         parser.error(str(problem))
@@ -36,7 +42,7 @@ def main(argv: list[str]) -> int:
     parts = []
     if options.only != "speed":
         with progress(len(methods), lines=True) as done:
-            results = certified_study.run(methods, setting, done)
+            results = certified_store.run(methods, setting, options.out, done)
         parts.append(certified_report.accuracies(results, setting))
     if options.only != "training":
         parts.append(certified_report.speed(certified_speed.measure(setting)))

@@ -38,7 +38,7 @@ def digits() -> Digits:
 
 
 def activation(name: str, features: int, rngs: nnx.Rngs):
-    """``relu``, or ``bernstein:N`` with one polynomial of degree N per channel."""
+    """Make ``relu``, or ``bernstein:N`` with one polynomial of degree N per channel."""
     if name == "relu":
         return nnx.relu
     degree = int(name.partition(":")[2])
@@ -65,7 +65,7 @@ class ConvNet(nnx.Module):
 
 
 def make(kind: str, act: str, seed: int) -> nnx.Module:
-    """A network of 2x64 neurons, or a convolutional one."""
+    """Make a network of 2x64 neurons, or a convolutional one."""
     rngs = nnx.Rngs(seed)
     if kind == "cnn":
         return ConvNet(act, rngs)

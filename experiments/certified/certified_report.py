@@ -10,7 +10,7 @@ from experiments.certified.certified_study import Result, Setting
 
 
 def accuracies(results: list[Result], setting: Setting) -> str:
-    """A table with means and standard errors over seeds, and what follows from it."""
+    """Make a table of means and standard errors over seeds, and the verdicts."""
     lines = [
         "## Clean and certified accuracy on digits",
         "",
@@ -29,7 +29,7 @@ def accuracies(results: list[Result], setting: Setting) -> str:
 
 
 def mean_and_error(values: np.ndarray) -> tuple[float, float]:
-    """Mean over seeds and its standard error."""
+    """Compute the mean over seeds and its standard error."""
     count = len(values)
     error = float(np.std(values, ddof=1)) / math.sqrt(count) if count > 1 else math.nan
     return float(np.mean(values)), error
@@ -41,35 +41,38 @@ def show(mean: float, error: float) -> str:
 
 
 def verdicts(results: list[Result]) -> list[str]:
-    """Whether the best Bernstein network is ahead of the others by two standard errors."""
+    """Bernstein against the others, by two standard errors, for each kind of network.
+
+    Of the degrees the one is taken that was best on validation rows.
+    """
     run = [result for result in results if not np.isnan(result.scores).any()]
-    bernstein = [
-        r for r in run if "bernstein" in r.method and r.method.startswith("mlp")
-    ]
-    others = [
-        r for r in run if r.method == "mlp relu" or r.method.startswith("deepbern")
-    ]
     lines = []
-    for other in others:
-        for column, eps in ((1, 0.05), (2, 0.1)):
-            if not bernstein:
-                continue
-            best = max(bernstein, key=lambda r, c=column: r.scores[:, c].mean())
-            (a, ea), (b, eb) = (
-                mean_and_error(r.scores[:, column]) for r in (best, other)
-            )
-            gap, error = a - b, math.hypot(ea, eb)
-            word = "ahead of" if gap > 2 * error else "level with"
-            word = "behind" if gap < -2 * error else word
-            lines.append(
-                f"- eps {eps}: the best Bernstein network, {best.method}, is {word} "
-                f"{other.method} by {gap:+.3f} (standard error {error:.3f})"
-            )
+    for kind in ("mlp", "cnn"):
+        of_kind = [r for r in run if r.method.startswith(kind)]
+        bernstein = [r for r in of_kind if "bernstein" in r.method]
+        if not bernstein:
+            continue
+        best = max(bernstein, key=lambda r: r.validation)
+        for other in of_kind:
+            if other not in bernstein:
+                lines += [_verdict(best, other, column) for column in range(3)]
     return lines
 
 
+def _verdict(ours: Result, other: Result, column: int) -> str:
+    what = ("clean", "certified, eps 0.05", "certified, eps 0.1")[column]
+    (a, ea), (b, eb) = (mean_and_error(r.scores[:, column]) for r in (ours, other))
+    gap, error = a - b, math.hypot(ea, eb)
+    word = "ahead of" if gap > 2 * error else "level with"
+    word = "behind" if gap < -2 * error else word
+    return (
+        f"- {what}: {ours.method} is {word} {other.method} by {gap:+.3f} "
+        f"(standard error {error:.3f})"
+    )
+
+
 def speed(found: Speed) -> str:
-    """Times and shares."""
+    """Make the tables of times and shares."""
     lines = ["## What it costs", "", "| 2x64, batch 128 | plain | robust | ratio |",
              "|---|---|---|---|"]  # fmt: skip
     for act, (plain, robust) in found.steps.items():
@@ -85,11 +88,13 @@ def speed(found: Speed) -> str:
     lines += ["", "Cutting every box alike:", "", "| splits | seconds | proved |",
               "|---|---|---|"]  # fmt: skip
     lines += [f"| {k} | {s:.1f} | {p:.1%} |" for k, s, p in found.uniform]
+    lines += ["", "| degree 5 | seconds to compile |", "|---|---|"]
+    lines += [f"| {name} | {s:.1f} |" for name, s in found.compiling.items()]
     return "\n".join(lines)
 
 
 def write(parts: list[str], folder: Path, command: str) -> Path:
-    """The page, with the command that made it."""
+    """Write the page, with the command that made it."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "certified.md"
     head = f"# Networks that are trained to be provable\n\n`{command}`\n"

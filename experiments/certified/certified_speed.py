@@ -26,10 +26,11 @@ class Speed(NamedTuple):
     rows: dict[str, float]  # rows bounded by the affine method per second
     decided: list[tuple[float, float, float]]  # seconds given, share proved, decided
     uniform: list[tuple[int, float, float]]  # splits, seconds, share proved
+    compiling: dict[str, float]  # seconds of a first call less those of a second one
 
 
 def measure(setting: Setting) -> Speed:
-    """All of it."""
+    """Measure everything."""
     rounds = 200 if setting.steps > 100 else 5
     steps = {act: step_times(act, rounds) for act in ("bernstein:5", "relu")}
     usual = {"steps": min(setting.steps, 300), "rate": 5e-3, "eps": 0.0, "mix": 0.0}
@@ -40,7 +41,11 @@ def measure(setting: Setting) -> Speed:
     model = models["bernstein:5"]
     few = Rows(*(part[:200] for part in test))
     return Speed(
-        steps, rows, branched(model, few, setting.seconds), split(model, few, (0, 2, 4))
+        steps,
+        rows,
+        branched(model, few, setting.seconds),
+        split(model, few, (0, 2, 4)),
+        dict([*compiling("mlp"), *compiling("cnn")]),
     )
 
 
@@ -82,6 +87,27 @@ def rows_per_second(model: Any, rows: Rows) -> float:
     return len(rows.x) / min(timed(run)() for _ in range(3))
 
 
+def compiling(kind: str) -> list[tuple[str, float]]:
+    """Measure what compiling takes for 32 rows and degree 5, which nothing else here has."""
+    model, data = make(kind, "bernstein:5", 0), digits().test
+    model.eval()
+    x, labels = data.x[:32], data.labels[:32]
+    calls: dict[str, Callable] = {
+        method: functools.partial(jb.certify.bounds, model, x, x, method=method)
+        for method in ("interval", "affine")
+    }
+    calls["robustness"] = functools.partial(
+        jb.certify.robustness, model, x, labels, 0.01
+    )
+    found = []
+    for name, call in calls.items():
+        first, second = (
+            timed(lambda call=call: jax.block_until_ready(call()))() for _ in range(2)
+        )
+        found.append((f"{kind}, {name}", first - second))
+    return found
+
+
 def branched(
     model: Any, rows: Rows, seconds: tuple[float, ...]
 ) -> list[tuple[float, float, float]]:
@@ -101,7 +127,7 @@ def branched(
 def split(
     model: Any, rows: Rows, splits: tuple[int, ...]
 ) -> list[tuple[int, float, float]]:
-    """Every box cut into ``2 ** splits`` parts: seconds, and the share proved."""
+    """Cut every box into ``2 ** splits`` parts: measure seconds and the share proved."""
     weights = jb.certify.margin_weights(rows.labels, 10)
     lower, upper = (np.clip(rows.x + sign * EPS, 0, 1) for sign in (-1, 1))
     found = []

@@ -25,7 +25,7 @@ def train(
     kind: str, act: str, seed: int, rows: Rows, *, steps: int, rate: float, eps: float,
     mix: float,
 ) -> nnx.Module:  # fmt: skip
-    """The trained network, in evaluation mode."""
+    """Train a network; return it in evaluation mode."""
     graph, params, rest = nnx.split(make(kind, act, seed), nnx.Param, ...)
     rng = np.random.default_rng(seed)
     per_epoch = len(rows.x) // BATCH

@@ -22,24 +22,23 @@ def problem() -> str | None:
 
 
 def train(
-    degree: int,
-    seed: int,
-    rows: Rows,
-    *,
-    steps: int,
-    rate: float,
-    eps: float,
+    kind: str, act: str, seed: int, rows: Rows, *, steps: int, rate: float, eps: float,
     mix: float,
-) -> Any:
-    """Their ``FCModel`` of 2x64 neurons, trained."""
+) -> Any:  # fmt: skip
+    """Their network of 2x64 neurons, or ``CNNa``, their smallest convolutional one."""
     import torch
 
     theirs = importlib.import_module(DEEPBERN.module.partition(".")[0] + ".models")
     torch.manual_seed(seed)
-    ends = torch.stack([torch.zeros(64), torch.ones(64)], dim=-1)
-    model = theirs.FCModel([64, 64, 64, 10], degree, input_bounds=ends)
+    degree = int(act.partition(":")[2])
+    if kind == "mlp":
+        ends = torch.stack([torch.zeros(64), torch.ones(64)], dim=-1)
+        model = theirs.FCModel([64, 64, 64, 10], degree, input_bounds=ends)
+    else:
+        ends = torch.stack([torch.zeros(1, 8, 8), torch.ones(1, 8, 8)], dim=-1)
+        model = theirs.CNNa(degree, input_bounds=ends)
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=1e-3)
-    x, labels = torch.tensor(rows.x), torch.tensor(rows.labels, dtype=torch.long)
+    x, labels = _tensors(model, rows)
     rng, order = np.random.default_rng(seed), np.empty(0, int)
     cross_entropy = torch.nn.functional.cross_entropy
     model.train()
@@ -65,6 +64,14 @@ def train(
     return model
 
 
+def _tensors(model: Any, rows: Rows) -> tuple[Any, Any]:
+    """Inputs in the shape that the model takes, and classes."""
+    import torch
+
+    x = torch.tensor(rows.x).reshape(-1, *model.input_bounds.shape[:-1])
+    return x, torch.tensor(rows.labels, dtype=torch.long)
+
+
 def margins(model: Any, x: Any, labels: Any, eps: float) -> Any:
     """Lower bounds of the margins by their ``forward_subinterval``."""
     import torch
@@ -80,7 +87,7 @@ def scores(model: Any, rows: Rows, radii: tuple[float, ...]) -> list[float]:
     """Clean accuracy, then certified accuracy by their bounds."""
     import torch
 
-    x, labels = torch.tensor(rows.x), torch.tensor(rows.labels, dtype=torch.long)
+    x, labels = _tensors(model, rows)
     with torch.no_grad():
         found = [float((model(x).argmax(1) == labels).float().mean())]
         for eps in radii:

@@ -1,10 +1,10 @@
-r"""Sound bounds on what a network can put out, and on how fast that can change.
+r"""Sound bounds on the outputs of a network and on its Lipschitz constant.
 
 For a box of inputs, ``bounds`` encloses every output and ``lipschitz`` every change of the
 output relative to that of the input. Both are proofs: they hold for the network whose
 parameters, statistics and options are the stored numbers, in exact arithmetic, and
-every rounding error made on the way is paid for. (What the network itself computes in
-floats differs from exact arithmetic by its own rounding.)
+rounding errors of the computation are included. (What the network itself computes in floats
+differs from exact arithmetic by its own rounding.)
 
 Bernstein activations are easy to enclose: restricted to an interval a polynomial lies in
 the hull of its coefficients there, and so does its derivative, tighter with the square of

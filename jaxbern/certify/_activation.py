@@ -1,4 +1,4 @@
-"""Control points and slopes of whatever activation a network has."""
+"""Control points and slopes of the activation of a network."""
 
 import jax
 
@@ -9,7 +9,7 @@ from jaxbern.nn import BERNSTEIN, NetworkConfig
 
 
 def points(config: NetworkConfig, coeffs: jax.Array | None, box: Bounds) -> Points:
-    """Control points of every neuron of a layer, for ``x`` in a box ``[W]``."""
+    """Compute control points of every neuron of a layer, for ``x`` in a box ``[W]``."""
     if config.activation == BERNSTEIN:
         assert coeffs is not None
         return _bernstein.points(
@@ -19,7 +19,7 @@ def points(config: NetworkConfig, coeffs: jax.Array | None, box: Bounds) -> Poin
 
 
 def slopes(config: NetworkConfig, coeffs: jax.Array | None, box: Bounds) -> Bounds:
-    """Bounds on the derivative of every neuron of a layer."""
+    """Bound the derivative of every neuron of a layer."""
     if config.activation == BERNSTEIN:
         assert coeffs is not None
         return _bernstein.slopes(

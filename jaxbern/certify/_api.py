@@ -25,11 +25,11 @@ def bounds(
     ball: Ball | None = None,
     rigorous: bool = True,
 ) -> Bounds:
-    """``lower <= f(x) <= upper`` for all ``x`` in a box: sound, also in rounding.
+    """Bound ``f(x)`` for all ``x`` in a box, with rounding errors included.
 
-    ``"interval"`` takes one layer after the other: the cheapest, and much too wide for deep
-    networks. ``"affine"`` encloses each activation between two lines and substitutes them
-    backward to the inputs, for every hidden neuron: ``depth`` times the work, and close to
+    ``"interval"`` computes the box of each layer from the one before: cheap, and much too wide
+    for deep networks. ``"affine"`` encloses each activation between two lines and substitutes
+    them backward to the inputs, for every hidden neuron: ``depth`` times the work, close to
     the true range. For an activation alone both are the range of its polynomials.
 
     Works under ``jit``, ``vmap`` and ``grad``; a batch of boxes is computed 64 at a time.
@@ -45,7 +45,7 @@ def bounds(
         between two logits: far tighter than the difference of their bounds. Or
         ``[..., k, out]``, others for each box.
       splits: how many times to halve the box along the inputs that matter most, and
-        return what encloses all ``2 ** splits`` parts.
+        return bounds that enclose all ``2 ** splits`` parts.
       ball: a :class:`Ball`; the bounds are for inputs in the box that are in the ball too.
         The box may then be left out.
       rigorous: False leaves out rounding terms and takes each polynomial in one piece:
@@ -95,7 +95,7 @@ def lipschitz(
     weights: ArrayLike | None = None,
     splits: int = 0,
 ) -> jax.Array:
-    """``L`` with ``|f(x) - f(y)| <= L |x - y|``, in a box or everywhere.
+    """Compute ``L`` with ``|f(x) - f(y)| <= L |x - y|``, in a box or everywhere.
 
     ``"product"`` multiplies the norms of the layers, each with the largest slopes of its
     activations. ``"jacobian"`` also encloses the Jacobian by intervals, layer by layer, and

@@ -1,4 +1,4 @@
-"""What callers pass to ``jaxbern.certify``, checked before any work."""
+"""Checks of the arguments of ``jaxbern.certify``, before any work."""
 
 import numbers
 from typing import Any
@@ -19,7 +19,7 @@ _MOST_SPLITS = 16
 
 
 def check_network(network: Any) -> None:
-    """A network or an activation whose numbers do not depend on a batch."""
+    """Check for a network or an activation whose numbers do not depend on a batch."""
     if not isinstance(network, MLP | BernsteinAct):
         raise TypeError(
             "network must be a jaxbern.MLP or a jaxbern.BernsteinAct, got "
@@ -30,14 +30,14 @@ def check_network(network: Any) -> None:
 
 
 def check_choice(name: str, value: Any, choices: tuple) -> None:
-    """One of a few."""
+    """Check that an option is one of a few values."""
     if value not in choices:
         listed = " or ".join(map(repr, choices))
         raise ValueError(f"{name} must be {listed}, got {value!r}")
 
 
 def check_splits(splits: Any, *, has_box: bool = True) -> None:
-    """A number of rounds."""
+    """Check the number of splits."""
     if isinstance(splits, bool) or not isinstance(splits, numbers.Integral):
         raise TypeError(f"splits must be an int, got {splits!r}")
     if not 0 <= int(splits) <= _MOST_SPLITS:
@@ -53,7 +53,7 @@ def check_splits(splits: Any, *, has_box: bool = True) -> None:
 
 
 def check_rigorous(rigorous: Any, method: str, splits: int, ball: Any) -> None:
-    """Without rounding terms there are intervals alone."""
+    """Check that ``rigorous=False`` is used with intervals only."""
     if not isinstance(rigorous, bool):
         raise TypeError(f"rigorous must be True or False, got {rigorous!r}")
     if not rigorous and (method != "interval" or splits or ball is not None):
@@ -70,7 +70,7 @@ def region_of(
     shape: tuple[int, ...] | None,
     *others: Any,
 ) -> tuple[Bounds, Ball | None]:
-    """A box, and the ball within it if there is one."""
+    """Return the box, and the ball within it if there is one."""
     if ball is None:
         if lower is None or upper is None:
             raise ValueError("give lower and upper, the ends of a box, or a ball")
@@ -118,7 +118,7 @@ def region_of(
 def box_of(
     lower: ArrayLike, upper: ArrayLike, shape: tuple[int, ...] | None, *others: Any
 ) -> Bounds:
-    """Both ends, ``[..., *shape]``, in the dtype to compute in."""
+    """Return both ends, ``[..., *shape]``, in the dtype to compute in."""
     given = lower, upper
     ends = Bounds(_outward("lower", lower, -np.inf), _outward("upper", upper, np.inf))
     for name, end in zip(("lower", "upper"), ends, strict=True):
@@ -154,7 +154,7 @@ def _check_shape(name: str, array: Any, shape: tuple[int, ...] | None) -> None:
 
 
 def _outward(name: str, end: ArrayLike, direction: float) -> jax.Array:
-    """An end as JAX holds it; what it would round to the nearest goes outward."""
+    """Convert an end to an array of JAX, rounding outward."""
     if isinstance(end, jax.Array):
         return floating(name, end)
     wide = np.asarray(end)
@@ -174,7 +174,7 @@ def optional_box(
     shape: tuple[int, ...],
     *others: Any,
 ) -> Bounds | None:
-    """A box, or None for all inputs."""
+    """Return a box, or None for all inputs."""
     if (lower is None) != (upper is None):
         raise ValueError(
             "lower and upper belong together: give both for a box, or neither for all "
@@ -192,7 +192,7 @@ def weights_of(
     *,
     per_box: bool = True,
 ) -> jax.Array | None:
-    """``[k, outputs]``, one row for each combination of the outputs, or some for each box."""
+    """Check ``weights``: ``[k, outputs]``, or ``[..., k, outputs]`` for each box."""
     if weights is None:
         return None
     if outputs is None:
@@ -221,7 +221,7 @@ def refuse_for_activation(**options: Any) -> None:
 
 
 def shape_of(network: Any) -> tuple[int, ...] | None:
-    """The shape of one input; None if only the module knows it."""
+    """Return the shape of one input; None if only the module knows it."""
     if isinstance(network, MLP):
         return (network.config.in_features,)
     if not isinstance(network, BernsteinAct):
@@ -235,6 +235,6 @@ def shape_of(network: Any) -> tuple[int, ...] | None:
 
 
 def dtypes_of(network: Any) -> list[Any]:
-    """The floating dtypes of all numbers stored."""
+    """Collect the floating dtypes of all stored numbers."""
     leaves = jax.tree.leaves(nnx.state(network))
     return [a.dtype for a in leaves if jnp.issubdtype(a.dtype, jnp.floating)]

@@ -1,4 +1,4 @@
-"""Inputs near a given one that a network takes for another class, by projected gradients."""
+"""Search for counterexamples by projected gradients."""
 
 import functools
 import math
@@ -14,7 +14,7 @@ from jaxbern.nn import NetworkConfig, forward
 
 
 def logits_of(kind: Any, numbers: Any, x: jax.Array) -> jax.Array:
-    """What the network computes in evaluation mode, ``[batch, classes]``."""
+    """Compute the logits in evaluation mode, ``[batch, classes]``."""
     if isinstance(kind, NetworkConfig):
         return forward(kind, numbers[0], x, numbers[1]).logits
     return nnx.merge(kind, numbers)(x)
@@ -22,7 +22,7 @@ def logits_of(kind: Any, numbers: Any, x: jax.Array) -> jax.Array:
 
 @functools.partial(jax.jit, static_argnames=("kind",))
 def worst_margin(kind, numbers, x: jax.Array, labels: jax.Array) -> jax.Array:
-    """The logit of the class less the largest other one, ``[batch]``."""
+    """Compute the logit of the class minus the largest other one, ``[batch]``."""
     logits = logits_of(kind, numbers, x)
     own = jax.nn.one_hot(labels, logits.shape[1], dtype=bool)
     picked = jnp.sum(jnp.where(own, logits, 0), axis=1)
@@ -43,8 +43,8 @@ def attacked(
 ) -> jax.Array:
     """Find for each row the input with the least margin, ``[batch, ...]``.
 
-    From the centre and from random places, by steps along the gradient that get shorter;
-    after each the input is drawn back into the ball and the box.
+    Starts at the centre and at random points; takes steps of decreasing length along the
+    gradient, and projects each back into the ball and the box.
     """
     centre, radius = ball.centre, _spread(ball.radius, ball.centre)
 
@@ -85,7 +85,7 @@ def attacked(
 
 
 def _spread(values: jax.Array, like: jax.Array) -> jax.Array:
-    """One number per row, with the axes of the inputs."""
+    """Reshape one number per row to broadcast against the inputs."""
     return values.reshape(-1, *[1] * (like.ndim - 1))
 
 
@@ -95,7 +95,7 @@ def _norm(x: jax.Array, norm: float) -> jax.Array:
 
 
 def _direction(slope: jax.Array, norm: float) -> jax.Array:
-    """The step of size one in the norm that climbs fastest."""
+    """Compute the direction of steepest ascent, of size one in the norm."""
     if norm == math.inf:
         return jnp.sign(slope)
     if norm == 2:

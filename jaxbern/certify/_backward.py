@@ -37,7 +37,7 @@ class Bend(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known of a network for one box of inputs."""
+    """Ranges and lines of a network for one box of inputs."""
 
     boxes: dict[int, Bounds]  # of every step
     bends: dict[int, Bend]  # of every activation
@@ -61,7 +61,7 @@ def affine(
     ball: Ball | None = None,
     limits: dict[int, Bounds] | None = None,
 ) -> Known:
-    """Ranges of all steps for inputs in a box ``[1, ...]``, the output's included.
+    """Bound all steps, including the output, for inputs in a box ``[1, ...]``.
 
     ``limits`` hold further bounds on what goes into activations: the ranges are then those
     of the inputs that meet them.
@@ -97,7 +97,7 @@ def affine(
 
 
 def _ordered(box: Bounds) -> Bounds:
-    """Ends in order where limits left nothing between them, so that lines exist."""
+    """Order the ends where limits left an empty range, so that lines exist."""
     return Bounds(jnp.minimum(box.lower, box.upper), jnp.maximum(box.lower, box.upper))
 
 
@@ -111,7 +111,7 @@ def _bend(step: Any, box: Bounds) -> Bend:
 
 
 def _level(box: Bounds) -> Bend:
-    """Horizontal lines at the ends of the range."""
+    """Make horizontal lines at the ends of the range."""
     lower, upper = box.lower.reshape(-1), box.upper.reshape(-1)
     level = jnp.zeros_like(lower)
     return Bend(Lines((level, lower), (level, upper)), largest(Bounds(lower, upper)))
@@ -127,7 +127,7 @@ class Result(NamedTuple):
 def backward(
     graph: Graph, target: int, found: Known, box: Bounds, ball: Ball | None
 ) -> Result:
-    """Bounds of one step from lines alone."""
+    """Bound one step by substituting lines backward."""
     shape = graph.shape_of(target)
     count = math.prod(shape)
     eye = jnp.eye(count, dtype=box.lower.dtype)
@@ -194,6 +194,6 @@ def _put(form: Form, index: int, factors: jax.Array, found: Known) -> Form:
 
 
 def _inner(factors: jax.Array, values: jax.Array) -> jax.Array:
-    """Sums of products over all entries, one for each row."""
+    """Sum products over all entries, for each row."""
     flat = factors.reshape(len(factors), -1)
     return jnp.matmul(flat, values.reshape(-1), precision=jax.lax.Precision.HIGHEST)

@@ -32,7 +32,7 @@ class Ball:
 def least(
     factors: jax.Array, box: Bounds, ball: Ball | None
 ) -> tuple[jax.Array, jax.Array]:
-    """A lower bound of ``factors x`` for inputs in a box and in a ball, and sizes.
+    """Bound ``factors x`` from below for inputs in a box and in a ball; also return sizes.
 
     ``factors [rows, in]`` give two arrays ``[rows]``: the least value, which is
     ``factors centre`` less radius times dual norm, and the sizes of all products in it,
@@ -52,7 +52,7 @@ def least(
 
 
 def _dual_norm(factors: jax.Array, norm: float) -> jax.Array:
-    """Upper bound on each row's norm that is dual to ``norm``."""
+    """Bound the dual norm of each row from above."""
     sizes = jnp.abs(factors)
     if norm == 1:
         return jnp.max(sizes, axis=1)

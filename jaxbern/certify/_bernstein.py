@@ -37,7 +37,7 @@ def points(
     box: Bounds,
     outside: str = "clamp",
 ) -> Points:
-    """Points of ``coeffs [W, n+1]`` on ``[lower, upper]``, scalars or ``[W]``, in a box."""
+    """Compute points in a box, for ``coeffs [W, n+1]`` on ``[lower, upper]``."""
     cuts, pieces = _restricted(coeffs, lower, upper, box)
     degree = coeffs.shape[-1] - 1
     along = np.arange(degree + 1) / max(degree, 1)
@@ -72,7 +72,7 @@ def slopes(
     box: Bounds,
     outside: str = "clamp",
 ) -> Bounds:
-    """Bounds on the derivative; outside it is zero, or that of the nearer end."""
+    """Bound the derivative; outside it is zero, or that of the nearer end."""
     steps = poly.derivative(coeffs, lower=lower, upper=upper)
     _, pieces = _restricted(steps, lower, upper, box)
     least, most = jnp.min(pieces, axis=(1, 2)), jnp.max(pieces, axis=(1, 2))
@@ -87,7 +87,7 @@ def slopes(
 
 
 def _tail(coeffs, lower, upper, x):
-    """What the tangents add at ``x [W]``, and how far off that may be.
+    """Compute what the tangents add at ``x [W]``, and bound its rounding error.
 
     ``n (c_1 - c_0) (x - l) / (u - l)``: the quotient first, as the slope of a wide interval
     may be too small for a float. Where a tangent is level there is nothing, even at
@@ -109,7 +109,7 @@ def _tail(coeffs, lower, upper, x):
 
 
 def _restricted(coeffs, lower, upper, box):
-    """Ends ``[W, PIECES+1]`` and coefficients ``[W, PIECES, n+1]`` of the pieces.
+    """Compute ends ``[W, PIECES+1]`` and coefficients ``[W, PIECES, n+1]`` of the pieces.
 
     Neighbours share an end and the outer ends are exact, so the pieces cover the
     interval wherever rounding puts the cuts.
@@ -127,7 +127,7 @@ def _restricted(coeffs, lower, upper, box):
 
 
 def _slack(coeffs: jax.Array) -> jax.Array:
-    """What :func:`jaxbern.poly.restrict` may be off by, ``5 n eps max|c|``, and more."""
+    """Bound the rounding error of :func:`jaxbern.poly.restrict`, ``5 n eps max|c|``."""
     return gamma(6 * coeffs.shape[-1], coeffs.dtype) * size(
         jnp.max(jnp.abs(coeffs), axis=1)
     )

@@ -30,7 +30,7 @@ class Parts(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What one pass says of each part."""
+    """Results of one pass for each part."""
 
     lower: jax.Array  # [parts, k], lower bounds of the margins
     proved: jax.Array  # [parts]
@@ -41,7 +41,7 @@ class Report(NamedTuple):
 
 
 def neurons(kind: Any, numbers: Any, row: tuple[int, ...], dtype: Any) -> int:
-    """How many entries all activations have together."""
+    """Count the entries of all activations."""
     count = 0
 
     def run(numbers):
@@ -65,7 +65,7 @@ def bounded(
     *,
     row: tuple[int, ...],
 ) -> Report:
-    """Bounds of the margins ``weights [parts, k, out]`` in every part, and where to cut."""
+    """Bound the margins ``weights [parts, k, out]`` in every part, and where to cut."""
     shape, dtype = (1, *row), parts.box.lower.dtype
     whole = _graphs.of_network(kind, numbers, shape, dtype)
 
@@ -110,7 +110,7 @@ def bounded(
 
 
 def _lowest(slope: jax.Array, box: Bounds, ball: Ball | None) -> jax.Array:
-    """Where a linear function is least in a box, or in a ball, drawn into the box."""
+    """Find where a linear function is least in a box, or in a ball clipped to the box."""
     if ball is None:
         return jnp.where(slope > 0, box.lower, box.upper)
     if ball.norm == 1:
@@ -123,7 +123,7 @@ def _lowest(slope: jax.Array, box: Bounds, ball: Ball | None) -> jax.Array:
 
 
 def _apart(box: Bounds, ball: Ball | None) -> jax.Array:
-    """Whether a box has nothing of the ball in it, beyond any rounding."""
+    """Return whether a box and the ball are disjoint, with rounding errors included."""
     if ball is None:
         return jnp.asarray(False)
     dtype = box.lower.dtype
@@ -135,9 +135,9 @@ def _apart(box: Bounds, ball: Ball | None) -> jax.Array:
 
 
 def _loose(found, index: int, step: Any, factors: jax.Array):
-    """How much each entry of an activation adds to the width of a bound, and where to cut.
+    """Estimate how much each entry of an activation widens a bound, and where to cut.
 
-    By the largest distance between its lines, times the factor in front of it.
+    The estimate is the largest distance between its lines times its factor.
     """
     before = jax.tree.map(lambda a: a.reshape(-1), found.boxes[step.source])
     (slope_below, below), (slope_above, above) = found.bends[index].lines

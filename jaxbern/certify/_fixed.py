@@ -26,7 +26,7 @@ _FAR = 2.0**60  # stands for infinity, of which nothing is said in the end
 
 
 class Function(NamedTuple):
-    """What is known of a fixed activation."""
+    """Properties of a fixed activation."""
 
     value: Callable
     knots: tuple[float, ...]
@@ -48,6 +48,10 @@ def _leaky_slope(x, seen_from):
 def _selu_slope(x, seen_from):
     left = _SELU_SCALE * _SELU_ALPHA * jnp.exp(jnp.minimum(x, 0))
     return jnp.where(seen_from > 0, _SELU_SCALE, left)
+
+
+def _elu_slope(x, seen_from):
+    return jnp.where(seen_from > 0, jnp.ones_like(x), jnp.exp(jnp.minimum(x, 0)))
 
 
 def _gelu_slope(x, seen_from):
@@ -99,15 +103,15 @@ _SILU_KNOTS = (
     *(0.4, 0.8, 1.1, 1.25, 1.4, 1.6, 2.0, _SILU_BEND),
     *(3.0, 3.7, 4.6, 6.0, 8.0, 12.0, 20.0),
 )
+_ELU_KNOTS = (
+    *(-100.0, -40.0, -17.0, -12.0, -8.0, -6.0, -4.0),
+    *(-3.0, -2.0, -1.5, -1.0, -0.5, 0.0),
+)
 FUNCTIONS = {
     "relu": Function(FIXED["relu"], (0.0,), _relu_slope, 1.0),
     "leaky_relu": Function(FIXED["leaky_relu"], (0.0,), _leaky_slope, 1.0),
-    "selu": Function(
-        FIXED["selu"],
-        (-100.0, -40.0, -17.0, -12.0, -8.0, -6.0, -4.0, -3.0, -2.0, -1.5, -1.0, -0.5, 0.0),
-        _selu_slope,
-        _SELU_SCALE * _SELU_ALPHA,
-    ),
+    "elu": Function(jax.nn.elu, _ELU_KNOTS, _elu_slope, 1.0),
+    "selu": Function(FIXED["selu"], _ELU_KNOTS, _selu_slope, _SELU_SCALE * _SELU_ALPHA),
     "gelu": Function(
         FIXED["gelu"], _mirrored(_GELU_KNOTS), _gelu_slope, 1.13, -0.7517915246935645
     ),
@@ -133,7 +137,7 @@ FUNCTIONS = {
 
 
 def points(name: str, box: Bounds) -> Points:
-    """Points of the activation with this name for ``x`` in a box."""
+    """Compute the points of the activation with this name for ``x`` in a box."""
     function = FUNCTIONS[name]
     value = function.value
     start, stop, middle = _pieces(function, box)
@@ -153,7 +157,7 @@ def points(name: str, box: Bounds) -> Points:
 
 
 def slopes(name: str, box: Bounds) -> Bounds:
-    """Bounds on the derivative, which is monotone on every piece."""
+    """Bound the derivative, which is monotone on every piece."""
     function = FUNCTIONS[name]
     start, stop, middle = _pieces(function, box)
     ends = [function.slope(end, middle) for end in (start, stop)]
@@ -163,7 +167,7 @@ def slopes(name: str, box: Bounds) -> Bounds:
 
 
 def ends(name: str, box: Bounds) -> Bounds:
-    """The range without rounding terms, for training: from the ends of the box."""
+    """Bound the range from the ends of the box, without rounding terms, for training."""
     function = FUNCTIONS[name]
     low, high = function.value(box.lower), function.value(box.upper)
     if function.lowest is None:
@@ -175,7 +179,7 @@ def ends(name: str, box: Bounds) -> Bounds:
 
 
 def _pieces(function: Function, box: Bounds):
-    """Starts, stops and middles ``[W, P]``; a piece outside the box has no width."""
+    """Compute starts, stops and middles ``[W, P]``; a piece outside the box has no width."""
     lower, upper = (jnp.nan_to_num(e, posinf=_FAR, neginf=-_FAR)[:, None] for e in box)
     knots = jnp.clip(jnp.asarray(function.knots, lower.dtype)[None], lower, upper)
     cuts = jnp.concatenate([lower, knots, upper], axis=1)

@@ -33,7 +33,7 @@ class Whole(NamedTuple):
 
 
 def of_network(kind: Any, numbers: Any, shape: tuple[int, ...], dtype: Any) -> Whole:
-    """A network in evaluation mode, for inputs of this shape, batch included.
+    """Trace a network in evaluation mode, for inputs of this shape including the batch.
 
     It is given as :func:`jaxbern.certify._programs.parts` takes it apart.
     """
@@ -46,7 +46,7 @@ def of_network(kind: Any, numbers: Any, shape: tuple[int, ...], dtype: Any) -> W
 
 
 def with_clean_pass(network: nnx.Module, x: jax.Array) -> tuple[Whole, jax.Array]:
-    """A network in the mode it is in, and its output at ``x``.
+    """Trace a network in its current mode, and compute its output at ``x``.
 
     In training mode statistics of a batch are those of ``x``, for the bounds as well, and
     the network keeps its running statistics as in any call.
@@ -121,7 +121,7 @@ def _matmul(x, kernel):
 
 
 def _whole(graph: Graph, output: int) -> Whole:
-    """All numbers must be finite, and intervals such as the arithmetic can carry."""
+    """Return whether all numbers are finite and all intervals representable."""
     valid = jnp.asarray(True)
     for index in graph.needed(output):
         step = graph.steps[index]
@@ -139,7 +139,7 @@ def _whole(graph: Graph, output: int) -> Whole:
 
 
 def weighted(whole: Whole, weights: jax.Array) -> Whole:
-    """``weights [batch, k, out]`` times the output ``[batch, out]``.
+    """Multiply the output ``[batch, out]`` by ``weights [batch, k, out]``.
 
     Multiplied into the linear steps at the end of the network: bounds of the difference
     of two logits are far tighter than the difference of their bounds.
@@ -163,6 +163,6 @@ def weighted(whole: Whole, weights: jax.Array) -> Whole:
 
 
 def _combine(x: jax.Array, factors: jax.Array) -> jax.Array:
-    """``x [batch, ...]`` and ``factors [k, batch, ...]`` to ``[batch, k]``."""
+    """Contract ``x [batch, ...]`` and ``factors [k, batch, ...]`` to ``[batch, k]``."""
     flat, rows = factors.reshape(*factors.shape[:2], -1), x.reshape(len(x), -1)
     return jnp.einsum("kbf,bf->bk", flat, rows, precision=jax.lax.Precision.HIGHEST)

@@ -43,7 +43,7 @@ def hull(
 
 
 def _restricted(coeffs, a, b) -> list[jax.Array]:
-    """The coefficients over ``[a, b]`` of a polynomial on ``[0, 1]``, one array each."""
+    """Compute coefficients over ``[a, b]`` of a polynomial on ``[0, 1]``, one array each."""
     if len(coeffs) > poly.UNROLLED + 1:
         whole = jnp.broadcast_to(coeffs, (len(coeffs), *a.shape))
         found = poly.restrict(jnp.moveaxis(whole, 0, -1), a, b, lower=0.0, upper=1.0)

@@ -1,4 +1,4 @@
-"""The network as a user stores it, with BatchNorm folded in: what bounds are computed on.
+"""The layers of a ``jb.MLP`` with BatchNorm folded in, on which bounds are computed.
 
 With running statistics a hidden layer is ``h + act(x)``, ``x = kernel' h + bias'``, where
 ``kernel' = kernel / std`` and ``bias' = (bias - mean) / std``. Folding rounds every entry by
@@ -44,7 +44,7 @@ def fold(
     weights: jax.Array | None,
     dtype: Any,
 ) -> Network:
-    """The network in ``dtype``; ``weights [k, out]`` combine its outputs."""
+    """Fold a network in ``dtype``; ``weights [k, out]`` combine its outputs."""
     if "coeffs" in params:
         # In the dtype of the parameters, as the network does it.
         params = params | {"coeffs": config.layer.coefficients(params["coeffs"])}
@@ -84,12 +84,12 @@ def _last(part: dict[str, jax.Array], weights: jax.Array | None) -> Layer:
 
 
 def matmul(a: jax.Array, b: jax.Array) -> jax.Array:
-    """A product in full precision: a GPU's short floats are not in the error bounds."""
+    """Multiply in full precision: the error bounds do not include TF32 and the like."""
     return jnp.matmul(a, b, precision=jax.lax.Precision.HIGHEST)
 
 
 def through(layer: Layer, box: Bounds, terms: int) -> Bounds:
-    """The range of ``x`` for ``h`` in a box: exact but for rounding.
+    """Bound ``x`` for ``h`` in a box; exact except for rounding.
 
     Centre and radius go separately, ``centre kernel + bias`` and ``radius |kernel|``; the
     products in each have at most the sizes that ``error`` adds up.
@@ -103,7 +103,7 @@ def through(layer: Layer, box: Bounds, terms: int) -> Bounds:
 
 
 def terms(config: NetworkConfig) -> int:
-    """How many roundings one number of the network meets at most.
+    """Bound the number of roundings of one number of the network.
 
     Those of the longest sums, with the few per layer of what is added up over layers.
     """

@@ -37,7 +37,7 @@ def lines(points: Points, box: Bounds) -> Lines:
 
 
 def heights(points: Points) -> Bounds:
-    """The range of the activation."""
+    """Return the range of the activation."""
     return Bounds(
         jnp.min(points.y, axis=1) - points.slack,
         jnp.max(points.y, axis=1) + points.slack,

@@ -23,7 +23,7 @@ def lipschitz(
     norm: float,
     method: str,
 ) -> jax.Array:
-    """A constant for inputs in the box, or everywhere."""
+    """Compute a constant for inputs in the box, or everywhere."""
     slopes = _slopes(config, network, box)
     product = _product(config, network, slopes, norm)
     if method == "product":
@@ -57,7 +57,7 @@ def _slopes(config, network, box) -> tuple[Bounds, Bounds]:
 
 
 def _product(config, network: Network, slopes, norm: float) -> jax.Array:
-    """The product of the layers' norms; that of ``D K^T + I`` is at most one more."""
+    """Multiply the norms of the layers; a skip adds at most one to a norm."""
     error = gamma(terms(config), network.first.bias.dtype)
 
     def of_layer(layer: Layer, slopes: Bounds):

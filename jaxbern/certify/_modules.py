@@ -18,7 +18,7 @@ _REFUSED: dict[type, str] = {
 
 
 def check_known(network: Any) -> None:
-    """A module without parts that are known to be out of reach."""
+    """Raise for a module with layers that cannot be bounded, naming the layer."""
     if not isinstance(network, nnx.Module):
         raise TypeError(
             "network must be a flax.nnx.Module, such as a jaxbern.MLP or an "

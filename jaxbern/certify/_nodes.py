@@ -50,21 +50,21 @@ class Linear:
         return not (self.constants or self.terms) and self.shift is None
 
     def at(self, x: jax.Array) -> jax.Array:
-        """What the linear part makes of ``x``."""
+        """Apply the linear part to ``x``."""
         return self.apply(x, *self.constants)
 
     def reach(self, radius: jax.Array) -> jax.Array:
-        """How far the output can move when each input moves by its radius."""
+        """Bound the change of the output when each input moves by its radius."""
         return self.apply(radius, *map(jnp.abs, self.constants))
 
     def larger(self) -> tuple[jax.Array, ...]:
-        """What errors in the constants are relative to."""
+        """Return the sizes that errors in the constants are relative to."""
         if self.constant_sizes is not None:
             return self.constant_sizes
         return tuple(map(size, self.constants))
 
     def sizes(self, x: jax.Array) -> jax.Array:
-        """The sizes of all products of ``x >= 0`` with the factors, added up."""
+        """Sum the sizes of all products of ``x >= 0`` with the factors."""
         found = self.apply(x, *self.larger())
         if self.shift is None:
             return found
@@ -73,7 +73,7 @@ class Linear:
         )
 
     def interval(self, box: Bounds, rigorous: bool) -> Bounds:
-        """The range for inputs in a box: exact but for rounding."""
+        """Bound the output for inputs in a box; exact except for rounding."""
         if self.exact:
             return Bounds(self.at(box.lower), self.at(box.upper))
         if not rigorous:
@@ -154,7 +154,7 @@ class Fixed:
         return _fixed.points(self.name, _flat(box))
 
     def interval(self, box: Bounds, rigorous: bool) -> Bounds:
-        """The range of every entry."""
+        """Bound every entry."""
         if not rigorous:
             return _fixed.ends(self.name, box)
         return _shaped(heights(self.points(box)), self.shape)
@@ -188,7 +188,7 @@ class Bernstein:
         return _bernstein.points(coeffs, lower, upper, _flat(box), self.outside)
 
     def interval(self, box: Bounds, rigorous: bool) -> Bounds:
-        """The range of every entry."""
+        """Bound every entry."""
         if rigorous:
             return _shaped(heights(self.points(box)), self.shape)
         return _hull.hull(self.coeffs, self.lower, self.upper, box, self.outside)
@@ -225,7 +225,7 @@ class Graph:
     steps: list[Step | None] = field(default_factory=lambda: [None])
 
     def append(self, step: Step) -> int:
-        """The number of a new step; linear ones are joined where nothing is lost."""
+        """Add a step and return its number; linear steps are joined where that is exact."""
         if isinstance(step, Linear):
             before = self.steps[step.source]
             if isinstance(before, Linear) and not (step.mixes and before.mixes):
@@ -234,12 +234,12 @@ class Graph:
         return len(self.steps) - 1
 
     def shape_of(self, index: int) -> tuple[int, ...]:
-        """The shape of what a step gives."""
+        """Return the shape of the output of a step."""
         step = self.steps[index]
         return self.shape if step is None else step.shape
 
     def needed(self, output: int) -> list[int]:
-        """The steps that the output depends on, in order."""
+        """Return the steps that the output depends on, in order."""
         found, waiting = {0}, [output]
         while waiting:
             index = waiting.pop()
@@ -253,7 +253,7 @@ class Graph:
 def intervals(
     graph: Graph, output: int, box: Bounds, *, rigorous: bool
 ) -> dict[int, Bounds]:
-    """The range of every step that the output depends on, for inputs in a box."""
+    """Bound every step that the output depends on, for inputs in a box."""
     found: dict[int, Bounds] = {0: box}
     for index in graph.needed(output)[1:]:
         step: Any = graph.steps[index]
@@ -262,7 +262,7 @@ def intervals(
 
 
 def transposed(step: Linear, rows: jax.Array, *, sizes: bool = False) -> jax.Array:
-    """``rows [k, *output]`` of a linear form in the output, as one in the input.
+    """Turn ``rows [k, *output]`` of a linear form in the output into one in the input.
 
     With ``sizes`` the sizes of all products are added up, for ``rows >= 0``.
     """

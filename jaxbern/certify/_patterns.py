@@ -21,6 +21,7 @@ _KNOWN = {
     "gelu_tanh": lambda x: jax.nn.gelu(x, approximate=True),
     "gelu": lambda x: jax.nn.gelu(x, approximate=False),
     "selu": jax.nn.selu,
+    "elu": jax.nn.elu,
     "softplus": jax.nn.softplus,
     "leaky": lambda x: jax.nn.leaky_relu(x, _ANY_NUMBER),
 }
@@ -53,7 +54,7 @@ def _formulas(dtype: str) -> dict[str, tuple[Value, Value]]:
 
 
 def _same(value: Value, formula: Value, start: Value, found: dict[str, Any]) -> bool:
-    """Whether a value is computed as the formula says, of one ``x``."""
+    """Return whether a value is computed by the formula, from one ``x``."""
     if formula is start:
         return found.setdefault("x", value) is value and not value.constant
     if value.constant or formula.constant:
@@ -67,7 +68,7 @@ def _same(value: Value, formula: Value, start: Value, found: dict[str, Any]) -> 
 
 
 def _equal(value: Value, formula: Value, found: dict[str, Any]) -> bool:
-    """Whether two constants are one number, which is known while tracing."""
+    """Return whether two constants are the same number, known while tracing."""
     if isinstance(value.clean, jax.core.Tracer):
         return False
     number, wanted = np.unique(np.asarray(value.clean)), np.asarray(formula.clean)

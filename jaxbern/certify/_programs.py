@@ -1,4 +1,4 @@
-"""The compiled programs behind ``bounds`` and ``lipschitz``, and how boxes go through them."""
+"""The compiled programs of ``bounds`` and ``lipschitz``, and the batching of boxes."""
 
 import functools
 import math
@@ -25,7 +25,7 @@ AT_ONCE = 64
 
 
 def parts(network: nnx.Module) -> tuple[Any, Any]:
-    """What a program is compiled for, and the numbers it is run with."""
+    """Split a network into what a program is compiled for, and the arrays it takes."""
     if isinstance(network, MLP):
         numbers = network.params(), (network.mean[...], network.var[...])
         return network.config, numbers
@@ -33,7 +33,7 @@ def parts(network: nnx.Module) -> tuple[Any, Any]:
 
 
 def outputs(kind: Any, numbers: Any, row: tuple[int, ...], dtype: Any) -> int | None:
-    """How many outputs a network has for one row; None if they are no row themselves."""
+    """Count the outputs for one row; None if the output is not ``[rows, outputs]``."""
     if isinstance(kind, NetworkConfig):
         return kind.out_features
     shape = jax.ShapeDtypeStruct((1, *row), dtype)
@@ -41,7 +41,12 @@ def outputs(kind: Any, numbers: Any, row: tuple[int, ...], dtype: Any) -> int | 
     def run(numbers, x):
         return nnx.merge(kind, numbers)(x)
 
-    found = jax.eval_shape(run, numbers, shape)
+    try:
+        found = jax.eval_shape(run, numbers, shape)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"the network cannot take inputs of shape {[1, *row]}: {error}"
+        ) from error
     return found.shape[1] if found.ndim == 2 else None
 
 
@@ -57,13 +62,13 @@ def bounds(
     method: str,
     splits: int,
 ) -> Bounds:
-    """Bounds for every box ``[..., *row]``."""
+    """Bound the outputs for every box ``[..., *row]``."""
     leading = box.lower.shape[: box.lower.ndim - len(row)]
     count = math.prod(leading)
-    boxes = jax.tree.map(lambda end: end.reshape(count, -1), box)
+    boxes = jax.tree.map(lambda end: end.reshape(count, math.prod(row)), box)
     if ball is not None:
         radius = jnp.broadcast_to(ball.radius, leading).reshape(count)
-        ball = Ball(ball.centre.reshape(count, -1), radius, ball.norm)
+        ball = Ball(ball.centre.reshape(boxes.lower.shape), radius, ball.norm)
     if weights is not None and weights.ndim > 2:
         weights = weights.reshape(count, *weights.shape[-2:])
     if method == "fast":
@@ -80,7 +85,7 @@ def bounds(
 
 
 def _one(kind, numbers, row, method: str, dtype) -> tuple[Callable, jax.Array]:
-    """Bounds of one flat box, and whether the network's numbers allow any."""
+    """Bound one flat box, and return whether the network's numbers allow any."""
     if isinstance(kind, NetworkConfig):
         params, running = numbers
         plain = fold(kind, params, running, None, dtype)
@@ -111,7 +116,7 @@ def _one(kind, numbers, row, method: str, dtype) -> tuple[Callable, jax.Array]:
 
 
 def _fast(kind, numbers, boxes: Bounds, weights, row) -> tuple[Bounds, jax.Array]:
-    """Intervals of all rows at once, without rounding terms."""
+    """Compute intervals of all rows at once, without rounding terms."""
     count, dtype = len(boxes.lower), boxes.lower.dtype
     whole = _graphs.of_network(kind, numbers, (count, *row), dtype)
     if weights is not None:
@@ -124,7 +129,7 @@ def _fast(kind, numbers, boxes: Bounds, weights, row) -> tuple[Bounds, jax.Array
 
 @functools.partial(jax.jit, static_argnames=("config", "dtype", "norm", "method"))
 def constant(config, numbers, weights, dtype, *, norm, method) -> jax.Array:
-    """A Lipschitz constant for all inputs."""
+    """Compute a Lipschitz constant for all inputs."""
     params, running = numbers
     network = fold(config, params, running, weights, dtype)
     found = _lipschitz.lipschitz(config, network, None, norm=norm, method=method)
@@ -133,7 +138,7 @@ def constant(config, numbers, weights, dtype, *, norm, method) -> jax.Array:
 
 @functools.partial(jax.jit, static_argnames=("config", "norm", "method", "splits"))
 def constant_in(config, numbers, box, weights, *, norm, method, splits) -> jax.Array:
-    """A Lipschitz constant for every box ``[..., in]``."""
+    """Compute a Lipschitz constant for every box ``[..., in]``."""
     leading, row = box.lower.shape[:-1], box.lower.shape[-1:]
     params, running = numbers
     network = fold(config, params, running, weights, box.lower.dtype)
@@ -149,17 +154,17 @@ def constant_in(config, numbers, box, weights, *, norm, method, splits) -> jax.A
 
 
 def _ordered(boxes: Bounds) -> jax.Array:
-    """Whether each box is one, ``[boxes]``: under ``jit`` it cannot be refused."""
+    """Return whether each box has ordered ends, ``[boxes]``; ``jit`` cannot raise for it."""
     return jnp.all(boxes.lower <= boxes.upper, axis=-1)
 
 
 def _at_most(constant: jax.Array, holds: jax.Array) -> jax.Array:
-    """The constant where ``holds``, else infinity; NaN says nothing either."""
+    """Return the constant where ``holds``, else infinity, also for NaN."""
     return jnp.where(holds & ~jnp.isnan(constant), constant, jnp.inf)
 
 
 def _guide(kind: Any, numbers: Any, row: tuple[int, ...]) -> Callable:
-    """The network at one input, as it is computed: it only chooses where to split."""
+    """Evaluate the network at one input, to choose where to split."""
 
     def f(x: jax.Array, weights: jax.Array | None) -> jax.Array:
         x = x.reshape(1, *row)
@@ -173,7 +178,7 @@ def _guide(kind: Any, numbers: Any, row: tuple[int, ...]) -> Callable:
 
 
 def _over_parts(one, guide, boxes: Bounds, weights, ball, splits: int) -> Any:
-    """What ``one`` gives for each part of each box, ``[boxes, parts, *result]``."""
+    """Apply ``one`` to each part of each box, ``[boxes, parts, *result]``."""
     count, each_its_own = len(boxes.lower), weights is not None and weights.ndim > 2
 
     def run(given):
@@ -191,16 +196,24 @@ def _over_parts(one, guide, boxes: Bounds, weights, ball, splits: int) -> Any:
         boxes = jax.vmap(cut)((boxes, own))
         boxes = jax.tree.map(lambda end: end.reshape(-1, end.shape[-1]), boxes)
         own, ball = jax.tree.map(lambda a: jnp.repeat(a, 2**splits, 0), (own, ball))
-    given = boxes, own, ball
-    if len(boxes.lower) <= AT_ONCE:
+    given, total = (boxes, own, ball), len(boxes.lower)
+    if total <= AT_ONCE:
         found = jax.vmap(run)(given)
     else:
+        # Whole batches: a shorter last one would be compiled as a program of its own.
+        given = jax.tree.map(lambda a: _lengthened(a, -total % AT_ONCE), given)
         found = jax.lax.map(run, given, batch_size=AT_ONCE)
+        found = jax.tree.map(lambda a: a[:total], found)
     return jax.tree.map(lambda a: a.reshape(count, 2**splits, *a.shape[1:]), found)
 
 
+def _lengthened(array: jax.Array, more: int) -> jax.Array:
+    """Repeat the last row of an array this number of times."""
+    return jnp.concatenate([array, jnp.repeat(array[-1:], more, axis=0)])
+
+
 def of_activation(each: Callable, network: BernsteinAct, box: Bounds) -> Any:
-    """What ``each`` gives for every ``[in]`` of a box ``[..., in]``."""
+    """Apply ``each`` to every ``[in]`` of a box ``[..., in]``."""
     coeffs, (lower, upper) = network.coefficients, network.interval
     numbers = [jnp.asarray(a, box.lower.dtype) for a in (coeffs, lower, upper)]
     # One polynomial for all inputs is as many equal ones.
@@ -213,7 +226,7 @@ def of_activation(each: Callable, network: BernsteinAct, box: Bounds) -> Any:
 
 @functools.partial(jax.jit, static_argnums=4)
 def ranges(coeffs, lower, upper, boxes: Bounds, outside: str) -> Bounds:
-    """The range of every neuron, for every box ``[W]``."""
+    """Bound every neuron, for every box ``[W]``."""
 
     def one(box):
         found = heights(_bernstein.points(coeffs, lower, upper, box, outside))
@@ -224,7 +237,7 @@ def ranges(coeffs, lower, upper, boxes: Bounds, outside: str) -> Bounds:
 
 @functools.partial(jax.jit, static_argnums=4)
 def steepest(coeffs, lower, upper, boxes: Bounds, outside: str) -> jax.Array:
-    """The steepest slope of all neurons, for every box ``[W]``."""
+    """Bound the steepest slope of all neurons, for every box ``[W]``."""
 
     def one(box):
         found = _bernstein.slopes(coeffs, lower, upper, box, outside)
@@ -234,7 +247,7 @@ def steepest(coeffs, lower, upper, boxes: Bounds, outside: str) -> jax.Array:
 
 
 def _usable(coeffs, lower, upper, box: Bounds) -> jax.Array:
-    """Whether a neuron's numbers, its interval and its box say anything, ``[W]``."""
+    """Return whether a neuron's numbers, interval and box are valid, ``[W]``."""
     narrowest, widest = widths(coeffs.dtype)
     width = upper - lower  # of a learned interval, or a batch's
     interval = (narrowest <= width) & (width <= widest)

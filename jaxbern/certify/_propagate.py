@@ -46,7 +46,7 @@ class Relaxed(NamedTuple):
 
 
 class Hidden(NamedTuple):
-    """What is known of the hidden layers."""
+    """Ranges and lines of the hidden layers."""
 
     first: Bounds  # of x, the input of the activation, [W]
     others: Bounds  # the same, [depth - 1, W]
@@ -60,7 +60,7 @@ def bounds(
     method: str,
     ball: Ball | None = None,
 ) -> Bounds:
-    """Bounds of the outputs, ``[k]``, for inputs in a box ``[in]``, and in a ball if given."""
+    """Bound the outputs, ``[k]``, for inputs in a box ``[in]``, and in a ball if given."""
     if method == "interval":
         last = hidden(config, network, box, method, ball).last
         return through(network.last, last, terms(config))
@@ -77,7 +77,7 @@ def hidden(
     method: str,
     ball: Ball | None = None,
 ) -> Hidden:
-    """Bounds for every hidden layer."""
+    """Bound every hidden layer."""
     if method == "affine":
         return _affine(config, network, box, ball)[0]
     coeffs = network.coeffs
@@ -119,7 +119,7 @@ class Below(NamedTuple):
 
 
 def _first(config, layer: Layer, box: Bounds, ball: Ball | None) -> Bounds:
-    """The input of the first activations: in a ball, by the dual norm."""
+    """Bound the inputs of the first activations; in a ball, by the dual norm."""
     x = through(layer, box, terms(config))
     if ball is None:
         return x
@@ -174,7 +174,7 @@ def _of_products(layer: Layer, h: Bounds) -> jax.Array:
 
 
 def _empty_stack(layers: Layer, points: Points) -> Relaxed:
-    """Zeros in the place of every hidden layer but the first."""
+    """Make zeros for every hidden layer but the first."""
     layer = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape[1:], a.dtype), layers)
     box = Bounds(layer.bias, layer.bias)
     shapes = jax.eval_shape(_relax, layer, points, box, box)
@@ -194,7 +194,7 @@ class Form(NamedTuple):
 def _backward(
     config, network: Network, layer: Layer, h: Bounds, below: Below, box: Bounds, ball
 ) -> Bounds:
-    """``kernel^T h + bias`` of the layer that stands on these, for inputs in a box.
+    """Bound ``kernel^T h + bias`` of the layer above these, for inputs in a box.
 
     Rounding: with each substitution numbers ``factors`` are computed that differ from the
     exact ones by ``gamma`` of their sizes, and what multiplies them (``x`` or ``h``) lies in

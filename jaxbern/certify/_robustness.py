@@ -23,7 +23,7 @@ PROVED, BROKEN, UNKNOWN = "proved", "broken", "unknown"
 
 @dataclass(frozen=True, eq=False)
 class Robustness:
-    """What is known of each row.
+    """The verdict on each row.
 
     Attributes:
       verdict: ``[rows]``, ``"proved"``, ``"broken"`` or ``"unknown"``.
@@ -55,10 +55,10 @@ class Robustness:
     @property
     def certified_accuracy(self) -> float:
         """The fraction of rows that are right, and proved to stay so."""
-        return float(np.mean(self.proved))
+        return float(np.mean(self.proved)) if len(self.proved) else math.nan
 
     def __str__(self) -> str:
-        """A table of verdicts."""
+        """Format a table of verdicts."""
         rows = len(self.verdict)
         eps, norm = self.settings.get("eps"), self.settings.get("norm")
         lines = [f"{rows} rows, eps {eps:g} in the norm {norm:g}, {self.seconds:.1f} s"]
@@ -78,8 +78,8 @@ def robustness(
     eps: float,
     *,
     norm: float = math.inf,
-    lower: float | None = None,
-    upper: float | None = None,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
     seconds: float = 0.0,
     attacks: int = 3,
     seed: int = 0,
@@ -102,7 +102,7 @@ def robustness(
       labels: classes ``[rows]``, whole numbers.
       eps: radius.
       norm: of the distance: ``jnp.inf`` (each entry within ``eps``), 2 or 1.
-      lower: least value that an input can have, such as 0 for pixels.
+      lower: least value that an input can have, such as 0 for pixels, or one for each.
       upper: largest value.
       seconds: time for cutting into parts.
       attacks: number of starts of the search for counterexamples; 0 tries the row alone.
@@ -129,15 +129,18 @@ def robustness(
     region = _region(x, float(eps), norm, lower, upper, dtype)
     kind, numbers = _programs.parts(model)
     _check_classes(_programs.outputs(kind, numbers, x.shape[1:], dtype), labels)
+    search = Search(kind, numbers, region, labels, progress=progress)
     found = np.asarray(x)
     if attacks and len(x):
         found = _attack.attacked(
             kind, numbers, region.inner, region.ball, jnp.asarray(labels),
             jax.random.key(seed), steps=30, starts=attacks,
         )  # fmt: skip
-    search = Search(kind, numbers, region, labels, np.asarray(found), progress=progress)
-    search.first_pass()
-    search.run(float(seconds))
+    try:
+        search.first_pass(np.asarray(found))
+        search.run(float(seconds))
+    finally:  # also after Ctrl-C
+        search.clear_line()
     settings = {"eps": float(eps), "norm": float(norm)}
     spent = time.perf_counter() - began
     return Robustness(
@@ -151,15 +154,18 @@ def robustness(
 
 
 def _region(x: np.ndarray, eps: float, norm, lower, upper, dtype) -> Region:
-    """All inputs within eps: a box that holds them, and one that they fill.
+    """Return two boxes of inputs within eps: rounded outward for proofs, inward for attacks.
 
     What is proved holds for the radius that was given; a counterexample is within it. So
     ends are rounded outward for proofs and inward for attacks.
     """
-    least, most = (
-        np.float64(fill if end is None else end)
-        for end, fill in ((lower, -np.inf), (upper, np.inf))
-    )
+    least = _end("lower", lower, -np.inf, x.shape)
+    most = _end("upper", upper, np.inf, x.shape)
+    if not (least <= most).all():
+        raise ValueError(
+            f"lower must be at most upper, and neither may be NaN; got lower={lower}, "
+            f"upper={upper}"
+        )
     if not (least <= x).all() or not (x <= most).all():
         raise ValueError(
             f"x must lie between lower={lower} and upper={upper}, got values from "
@@ -174,6 +180,20 @@ def _region(x: np.ndarray, eps: float, norm, lower, upper, dtype) -> Region:
     )
     radius = _rounded(np.full(len(x), eps), dtype, 1)
     return Region(outer, inner, Ball(x, radius, norm), float(eps))
+
+
+def _end(name: str, end: Any, missing: float, shape: tuple[int, ...]) -> np.ndarray:
+    """Check a limit of the inputs, which must broadcast to them."""
+    try:
+        values = np.asarray(missing if end is None else end, np.float64)
+        np.broadcast_to(values, shape)
+    except (TypeError, ValueError) as error:
+        have = list(np.shape(end)) or repr(end)
+        raise ValueError(
+            f"{name} must be a number, or numbers that broadcast to {list(shape)}, got "
+            f"{have}"
+        ) from error
+    return values
 
 
 def _least(a: Any, b: Any) -> Any:

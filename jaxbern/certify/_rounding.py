@@ -1,4 +1,4 @@
-"""Float arithmetic whose errors are paid for, so that bounds stay bounds.
+"""Float arithmetic with bounds on its rounding errors, so that bounds stay sound.
 
 The model. One operation is off by at most ``eps/2`` of its result and, where numbers
 underflow or the machine takes subnormal numbers for zero, by the smallest normal number
@@ -29,46 +29,46 @@ class Bounds(NamedTuple):
 
 
 def gamma(terms: int, dtype: Any) -> float:
-    """The error of a sum of ``terms`` products, relative to the sum of their sizes."""
+    """Bound the error of a sum of ``terms`` products, relative to the sum of their sizes."""
     return (terms + 16) * float(jnp.finfo(dtype).eps)
 
 
 def size(a: jax.Array) -> jax.Array:
-    """``|a|`` and a little more, so that errors from underflow are below ``gamma``."""
+    """Compute ``|a| + FLOOR``, so that errors from underflow are below ``gamma``."""
     return jnp.abs(a) + FLOOR
 
 
 def largest(box: Bounds) -> jax.Array:
-    """The size of the largest number in the box."""
+    """Return the size of the largest number in the box."""
     return size(jnp.maximum(jnp.abs(box.lower), jnp.abs(box.upper)))
 
 
 def centred(box: Bounds) -> tuple[jax.Array, jax.Array]:
-    """Centre and radius; the radius reaches both ends, whatever the centre rounds to."""
+    """Compute centre and radius; the radius reaches both ends of the rounded centre."""
     centre = 0.5 * box.lower + 0.5 * box.upper
     radius = jnp.maximum(box.upper - centre, centre - box.lower)
     return centre, radius * (1 + gamma(0, centre.dtype))
 
 
 def add(a: Bounds, b: Bounds) -> Bounds:
-    """The sum, rounded outward."""
+    """Add, rounding outward."""
     lower, upper = a.lower + b.lower, a.upper + b.upper
     step = gamma(0, lower.dtype)
     return Bounds(lower - step * size(lower), upper + step * size(upper))
 
 
 def both(a: Bounds, b: Bounds) -> Bounds:
-    """The tighter of two bounds on either side; NaN bounds nothing."""
+    """Combine two bounds: the tighter on either side; NaN bounds nothing."""
     return Bounds(jnp.fmax(a.lower, b.lower), jnp.fmin(a.upper, b.upper))
 
 
 def only_if(holds: jax.Array, box: Bounds) -> Bounds:
-    """Bounds where ``holds``; elsewhere, and where they are NaN, nothing is known."""
+    """Keep bounds where ``holds``; make them infinite elsewhere and where they are NaN."""
     lower = jnp.where(holds, box.lower, -jnp.inf)
     return known(Bounds(lower, jnp.where(holds, box.upper, jnp.inf)))
 
 
 def known(box: Bounds) -> Bounds:
-    """NaN, from an infinity or an overflow, made into what it says: nothing is known."""
+    """Replace NaN, which comes from infinities and overflows, by infinite bounds."""
     lower = jnp.where(jnp.isnan(box.lower), -jnp.inf, box.lower)
     return Bounds(lower, jnp.where(jnp.isnan(box.upper), jnp.inf, box.upper))

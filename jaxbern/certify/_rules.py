@@ -10,15 +10,19 @@ import numpy as np
 
 from jaxbern.certify._nodes import Bernstein, Fixed, Graph, Increasing, Linear, Sum
 from jaxbern.certify._patterns import recognised
+from jaxbern.certify._places import chosen, joined
 from jaxbern.certify._trace import Value
 
-# Operations that copy, move or leave out entries.
-_MOVES = {"reshape", "transpose", "squeeze", "expand_dims", "slice", "rev", "copy"}
+# Operations that copy, move or leave out entries, or write them in a wider type.
+_MOVES = {
+    "reshape", "transpose", "squeeze", "expand_dims", "slice", "rev", "copy",
+    "convert_element_type",
+}  # fmt: skip
 _HIGHEST = jax.lax.Precision.HIGHEST
 
 
 def steps(start: Value, end: Value) -> tuple[Graph, int]:
-    """The steps from the input to the output, and the number of the last one."""
+    """List the steps from the input to the output, and the number of the last one."""
     graph = Graph(start.shape)
     known = {start: 0}
 
@@ -49,9 +53,13 @@ def _step(graph: Graph, value: Value, number: Any) -> int:
     if name == "sub" and len(moving) == 2:
         minus = _scaled(graph, number(moving[1]), shape, -1.0)
         return graph.append(Sum((number(moving[0]), minus), shape))
-    if name in _RULES and len(moving) == 1 and not _narrows(value):
+    if name == "select_n" and value.sources[0].constant:
+        return chosen(graph, value, number)
+    if name == "concatenate":
+        return joined(graph, value, number)
+    if name in _RULES and len(moving) == 1:
         return _RULES[name](graph, value, number(moving[0]))
-    if name in _MOVES and len(moving) == 1:
+    if name in _MOVES and len(moving) == 1 and not _narrows(value):
         return _linear(graph, number(moving[0]), shape, value.bind)
     raise _unknown(value, len(moving))
 
@@ -86,12 +94,12 @@ def _same(x):
 
 
 def _other(value: Value) -> Any:
-    """The constant that a value is combined with."""
+    """Return the constant that a value is combined with."""
     return next(source.clean for source in value.sources if source.constant)
 
 
 def _full(value: Value) -> jax.Array:
-    """The constant in the value's own shape."""
+    """Broadcast the constant to the value's shape."""
     return jnp.broadcast_to(jnp.asarray(_other(value), value.dtype), value.shape)
 
 
@@ -127,7 +135,7 @@ def _neg(graph: Graph, value: Value, source: int) -> int:
 
 
 def _widened(graph: Graph, value: Value, source: int) -> int:
-    """The moving operand in the shape of the result: a scalar may meet an array."""
+    """Broadcast the operand that depends on the input to the shape of the result."""
     have = graph.shape_of(source)
     if have == value.shape:
         return source
@@ -162,7 +170,7 @@ def _conv(graph: Graph, value: Value, source: int) -> int:
 
 
 def _product(graph: Graph, value: Value, source: int, terms: int) -> int:
-    """A product with a constant array, in full precision."""
+    """Add a product with a constant array, in full precision."""
     first = value.sources[0].constant
     run = {"dot_general": jax.lax.dot_general_p,
            "conv_general_dilated": jax.lax.conv_general_dilated_p}[value.name]  # fmt: skip
@@ -200,7 +208,7 @@ def _largest(graph: Graph, value: Value, source: int) -> int:
 
 
 def _cut(graph: Graph, value: Value, source: int, *, sign: float) -> int:
-    """``max(x, c) = c + relu(x - c)``, and ``min(x, c) = -max(-x, -c)``."""
+    """Rewrite ``max(x, c) = c + relu(x - c)``, and ``min(x, c) = -max(-x, -c)``."""
     source = _widened(graph, value, source)
     shape, level = value.shape, _full(value)
     number = _other(value)
@@ -219,7 +227,7 @@ def _cut(graph: Graph, value: Value, source: int, *, sign: float) -> int:
 
 
 def _pad(graph: Graph, value: Value, source: int) -> int:
-    """Padding with zeros; another number is added afterwards."""
+    """Pad with zeros; another padding value is added afterwards."""
     fill = value.sources[1].clean
     zero = jnp.zeros_like(fill)
 
@@ -230,10 +238,6 @@ def _pad(graph: Graph, value: Value, source: int) -> int:
         raise _unknown(value, 1)
     shift = value.bind(jnp.zeros(value.sources[0].shape, value.dtype), fill)
     return _linear(graph, source, value.shape, apply, shift=shift, terms=1)
-
-
-def _convert(graph: Graph, value: Value, source: int) -> int:
-    return _linear(graph, source, value.shape, value.bind)
 
 
 def _bernstein(graph: Graph, value: Value, source: int) -> int:
@@ -266,13 +270,12 @@ _RULES = {
     "reduce_window_sum": _window_total,
     "reduce_window_max": _largest,
     "reduce_max": _largest,
-    "convert_element_type": _convert,
     "bernstein": _bernstein,
 }
 
 
 def _narrows(value: Value) -> bool:
-    """Whether an operation rounds to a narrower type."""
+    """Return whether an operation rounds to a narrower type."""
     if value.name != "convert_element_type":
         return False
     before, after = value.sources[0].dtype, value.dtype
@@ -292,6 +295,6 @@ def _unknown(value: Value, moving: int) -> NotImplementedError:
     return NotImplementedError(
         f"there are no bounds for {what}{where}; bounds are known for Linear, Conv, "
         "BatchNorm in evaluation mode, average and maximum pooling, reshaping, sums and "
-        "skips, BernsteinAct, relu, leaky_relu, gelu, silu, selu, softplus, tanh and "
+        "skips, BernsteinAct, relu, leaky_relu, gelu, silu, elu, selu, softplus, tanh and "
         "sigmoid: write the network with these"
     )

@@ -1,5 +1,6 @@
 """The search behind ``robustness``: which parts to bound next, and what is known so far."""
 
+import math
 import sys
 import time
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ class Part:
 
 
 class Search:
-    """What is known of every row; ``run`` may be called again to go on."""
+    """The state of the search for every row; ``run`` may be called again to continue."""
 
     def __init__(
         self,
@@ -51,36 +52,38 @@ class Search:
         numbers: Any,
         region: Region,
         labels: np.ndarray,
-        found: np.ndarray,
         *,
         progress: bool | None,
     ):
-        """Take rows and their worst inputs so far."""
+        """Take rows; a network with an unknown operation is refused here."""
         self.kind, self.numbers, self.region = kind, numbers, region
-        self.labels, self.row = labels, found.shape[1:]
-        count = len(labels)
-        self.examples = np.full_like(found, np.nan)
+        centre: Any = region.ball.centre
+        self.labels, self.row = labels, centre.shape[1:]
+        count, classes = len(labels), self._classes()
+        self.examples = np.full_like(centre, np.nan)
         self.parts = np.zeros(count, int)
         self.broken = np.zeros(count, bool)
         self.proved = np.zeros(count, bool)
         self.open: dict[int, list[Part]] = {}
         self.by_input: dict[int, bool] = {}
         self.show = sys.stderr.isatty() if progress is None else progress
-        self.margins = np.zeros((count, 0))
         dtype = region.outer.lower.dtype
+        self.margins = np.zeros((count, classes - 1), dtype)
         self.neurons = _branching.neurons(kind, numbers, self.row, dtype)
-        self.weights = np.asarray(margin_weights(labels, self._classes()), dtype)
-        self._check(found, np.arange(count))
+        self.weights = np.asarray(margin_weights(labels, classes), dtype)
 
     def verdicts(self) -> np.ndarray:
-        """One word for each row."""
+        """Return the verdict of each row."""
         words = np.where(self.proved, "proved", "unknown")
         return np.where(self.broken, "broken", words)
 
-    def first_pass(self) -> None:
-        """Bound every row as one part."""
+    def first_pass(self, found: np.ndarray) -> None:
+        """Look at the worst inputs that were found, and bound every row as one part."""
         rows = range(len(self.labels))
-        flat = [end.reshape(len(rows), -1) for end in self.region.outer]
+        self._check(found, np.arange(len(rows)))
+        flat = [
+            end.reshape(len(rows), math.prod(self.row)) for end in self.region.outer
+        ]
         whole: Any = np.full(self.neurons, np.inf, flat[0].dtype)
         parts = [
             Part(row, Bounds(flat[0][row], flat[1][row]), Bounds(-whole, whole),
@@ -108,10 +111,9 @@ class Search:
                 self._choose_ways(new[: _AT_ONCE // 4])
             else:
                 self._go_on([row for row in nearest if row in self.by_input])
-        self._tell("")
 
     def _distance(self, row: int) -> float:
-        """How far a row seems from a proof: its worst margin, and the work it had."""
+        """Return a sort key: how far a row seems from a proof, and the work spent on it."""
         worst = min(float(part.lower.min()) for part in self.open[row])
         return -worst * (1 + self.parts[row] / 32)
 
@@ -132,7 +134,7 @@ class Search:
         self._close({part.row for part in chosen})
 
     def _choose_ways(self, rows: list[int]) -> None:
-        """Once for each row: cut along an input or along an activation?
+        """Choose once for each row whether to cut along an input or along an activation.
 
         Both are tried on the whole row, and the halves with the better worst margin stay.
         """
@@ -151,7 +153,7 @@ class Search:
         self._close(set(rows))
 
     def _close(self, rows: set[int]) -> None:
-        """Take rows off that are decided, and note what is known of the others."""
+        """Remove decided rows, and record what is known of the others."""
         for row in rows:
             parts = self.open[row]
             if self.broken[row] or len(parts) > _MOST_PARTS:
@@ -167,12 +169,12 @@ class Search:
                 self.margins[row] = np.maximum(self.margins[row], np.minimum(worst, 0))
 
     def _along_input(self, row: int) -> bool:
-        """Which way to cut; a row that stays open tries the other one from time to time."""
+        """Return the way to cut; a row that stays open alternates from time to time."""
         turned = (self.parts[row] // _PATIENCE) % 2 == 1
         return not self.neurons or self.by_input[row] != turned
 
     def _cut(self, part: Part) -> list[Part]:
-        """Two parts that cover one."""
+        """Cut a part into two that cover it."""
         made = []
         for right in (False, True):
             box, limits = part.box, part.limits
@@ -210,7 +212,7 @@ class Search:
         return [part for part in left if not self.broken[part.row]]
 
     def _call(self, few: list[Part]) -> Any:
-        """The compiled program, always with the same number of parts."""
+        """Call the compiled program, always with the same number of parts."""
         padded = few + [few[0]] * (_AT_ONCE - len(few))
         rows: Any = np.array([part.row for part in padded])
         boxes, limits = (
@@ -240,7 +242,7 @@ class Search:
         return shape.shape[1]
 
     def _check(self, x: np.ndarray, rows: np.ndarray) -> None:
-        """Rows are broken by inputs that the network takes for another class."""
+        """Mark rows as broken whose inputs the network assigns to another class."""
         if not len(rows):
             return
         inner, ball = self.region.inner, self.region.ball
@@ -259,16 +261,17 @@ class Search:
                 self.broken[row], self.examples[row] = True, x[k]
 
     def _tell(self, what: str) -> None:
-        if not self.show:
-            return
         done = int(self.proved.sum() + self.broken.sum())
-        line = f"\r{what}: {done} of {len(self.labels)} rows decided, {self.parts.sum()} parts"
-        print(
-            line if what else "\r" + " " * 79 + "\r",
-            end="",
-            file=sys.stderr,
-            flush=True,
-        )
+        rows, parts = len(self.labels), self.parts.sum()
+        self._print(f"\r{what}: {done} of {rows} rows decided, {parts} parts")
+
+    def clear_line(self) -> None:
+        """Clear the line of progress."""
+        self._print("\r" + " " * 79 + "\r")
+
+    def _print(self, line: str) -> None:
+        if self.show:
+            print(line, end="", file=sys.stderr, flush=True)
 
 
 def _half(box: Bounds, index: int, middle: Any, right: bool) -> Bounds:

@@ -9,7 +9,7 @@ from jaxbern.certify._rounding import Bounds
 
 
 def split(f: Callable[[jax.Array], jax.Array], box: Bounds, times: int) -> Bounds:
-    """``2 ** times`` boxes ``[2 ** times, in]`` that cover ``box [in]``.
+    """Cut ``box [in]`` into ``2 ** times`` boxes ``[2 ** times, in]`` that cover it.
 
     Each round halves every box along the input that moves ``f`` most: the one with the
     largest width times slope of ``f`` at the centre. The halves share a face, so they cover

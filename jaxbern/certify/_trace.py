@@ -48,7 +48,7 @@ class Value:
 def traced(
     function: Callable, state: Any, x: jax.Array, *, training: bool
 ) -> tuple[Value, Value, Any]:
-    """Input and output of ``function(state, x) -> (output, aux)``, with what is between.
+    """Trace ``function(state, x) -> (output, aux)`` into values from input to output.
 
     In training all values are computed as well, and ``aux`` is returned as arrays.
     """
@@ -117,7 +117,7 @@ def _operation(equation, sources: list[Value], training: bool, batch) -> list[Va
 
 
 def _place(equation) -> str:
-    """Where the user's code asks for the operation; empty if JAX does not tell."""
+    """Return the line of the user's code of an operation; empty if JAX does not know it."""
     frames = getattr(equation.source_info.traceback, "frames", None) or ()
     for frame in frames:  # innermost first
         if not frame.file_name.startswith(_LIBRARIES):

@@ -44,7 +44,7 @@ class RobustSchedule:
     end: float = 0.6
 
     def __post_init__(self):
-        """Refuse numbers that are no schedule."""
+        """Raise ValueError for numbers that define no schedule."""
         eps = _plain("eps", self.eps)
         if not 0 <= eps < math.inf:
             raise ValueError(f"eps must be at least 0 and finite, got {self.eps!r}")
@@ -61,7 +61,7 @@ class RobustSchedule:
             )
 
     def __call__(self, step: ArrayLike) -> tuple[jax.Array, jax.Array]:
-        """Radius and mixture at a step, an int or a traced array."""
+        """Return radius and mixture at a step, an int or a traced array."""
         begin, end = self.begin * self.steps, self.end * self.steps
         share = (jnp.asarray(step, jnp.float32) - begin) / max(end - begin, 1e-9)
         share = jnp.clip(share, 0.0, 1.0)
@@ -78,14 +78,14 @@ def robust_loss(
     lower: ArrayLike | None = None,
     upper: ArrayLike | None = None,
 ) -> jax.Array:
-    """Cross-entropy at the worst margins in a box, mixed with that of the clean input.
+    """Compute the cross-entropy of worst-case margins, mixed with the clean one.
 
     For each row, ``(1 - mix) CE(f(x), y) + mix CE(-m, y)``, where ``m_j`` is a lower bound
     of ``f_y - f_j`` for all inputs within ``eps`` of ``x`` in each entry, from interval
     bounds; the mean over rows. The bounds take one piece per polynomial and no rounding
     terms: they are for training, and :func:`robustness` proves afterwards.
 
-    Stands where the loss stood in any training step. In training mode the model is called
+    Replaces the loss in any training step. In training mode the model is called
     once: running statistics are updated, and the bounds use the statistics of that call.
 
     Args:
@@ -131,7 +131,7 @@ def robust_loss(
 
 
 def margin_weights(labels: ArrayLike, classes: int) -> jax.Array:
-    """Rows of ``e_y - e_j`` for every other class ``j``: ``weights`` of :func:`bounds`.
+    """Make rows of ``e_y - e_j`` for every other class ``j``: ``weights`` of :func:`bounds`.
 
     ``labels [...]`` give ``[..., classes - 1, classes]``: times the logits these are the
     margins of the class over each of the others, in the order of the classes.
@@ -144,12 +144,21 @@ def margin_weights(labels: ArrayLike, classes: int) -> jax.Array:
         raise TypeError(f"labels must be whole numbers, got {labels.dtype}")
     if isinstance(classes, bool) or not isinstance(classes, int) or classes < 2:
         raise ValueError(f"classes must be an int of at least 2, got {classes!r}")
+    if not isinstance(labels, jax.core.Tracer) and labels.size:
+        known = np.asarray(labels)  # under jit JAX would make a tracer of the least one
+        least, most = int(known.min()), int(known.max())
+        if least < 0 or most >= classes:
+            raise ValueError(
+                f"labels must be from 0 to {classes - 1}, got {least} to {most}"
+            )
     eye = np.eye(classes, dtype=np.float32)
     each = [np.delete(eye[k] - eye, k, axis=0) for k in range(classes)]
     return jnp.asarray(np.stack(each))[labels]
 
 
 def _box(x: jax.Array, eps: Any, lower: Any, upper: Any) -> Bounds:
+    if isinstance(eps, numbers.Real) and not 0 <= float(eps) < math.inf:
+        raise ValueError(f"eps must be a finite number of at least 0, got {eps!r}")
     eps = jnp.asarray(eps, x.dtype)
     return Bounds(jnp.clip(x - eps, lower, upper), jnp.clip(x + eps, lower, upper))
 

@@ -44,6 +44,22 @@ class Clipped(nnx.Module):
         return 1.5 - self.linear(h)
 
 
+class Joined(nnx.Module):
+    """Values side by side, one of them constant, and entries chosen by a mask."""
+
+    def __init__(self, rngs):
+        self.first = nnx.Linear(4, 6, rngs=rngs)
+        self.last = nnx.Linear(12, 3, rngs=rngs)
+
+    def __call__(self, x):
+        h = nnx.elu(self.first(x))
+        fixed = jnp.full((len(x), 2), 0.3, x.dtype)
+        h = jnp.concatenate([x, fixed, h], axis=1)
+        mask = jnp.arange(12)[None] % 3 == 0
+        h = jnp.where(mask, h, jnp.tanh(h))
+        return self.last(jnp.where(mask, 0.5, h))
+
+
 def dense(act1, act2=nnx.relu):
     def make(rngs):
         parts = [part(rngs) if getattr(part, "makes", False) else part
@@ -87,6 +103,7 @@ CASES = {
     "clamp, learned": (
         dense(act(domain="learned", outside="clamp", init="smooth"), nnx.silu), (4,)
     ),
+    "joined, elu": (Joined, (4,)),
     "skips": (Skips, (4, 4, 1)),
     "clipped": (Clipped, (4, 4, 1)),
 }  # fmt: skip

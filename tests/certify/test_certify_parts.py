@@ -68,6 +68,7 @@ MORE = {
     "tanh": np.tanh,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "softplus": lambda x: np.log(1 + np.exp(x)),
+    "elu": lambda x: np.where(x.real > 0, x, np.expm1(np.where(x.real > 0, 0, x))),
 }
 
 

@@ -91,8 +91,8 @@ def test_cutting_goes_both_ways():
         region = jb.certify._robustness._region(
             x, EPS, math.inf, -1.0, 1.0, np.dtype("f4")
         )
-        search = _search.Search(kind, numbers, region, labels, x, progress=False)
-        search.first_pass()
+        search = _search.Search(kind, numbers, region, labels, progress=False)
+        search.first_pass(x)
         search.by_input = dict.fromkeys(search.open, way)
         search.run(60.0)
         verdicts.append(search.verdicts())

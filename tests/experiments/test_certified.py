@@ -9,6 +9,7 @@ import pytest
 from experiments.certified import (
     certified_command,
     certified_report,
+    certified_store,
     certified_study,
     certified_training,
     deepbern_training,
@@ -25,8 +26,8 @@ def as_optax_needs_it():
         yield
 
 
-def result(method, scores, note="affine, rigorous"):
-    return certified_study.Result(method, 5e-3, 0.5, np.array(scores), note)
+def result(method, scores, note="affine, rigorous", validation=0.8):
+    return certified_study.Result(method, 5e-3, 0.5, validation, np.array(scores), note)
 
 
 def test_rows_are_disjoint_and_scaled():
@@ -42,9 +43,7 @@ def test_a_method_is_trained_chosen_and_certified():
     setting = dataclasses.replace(
         certified_study.QUICK, steps=60, rates=(1e-4, 2e-2), seeds=2, rows=64
     )
-    seen = []
-    [found] = certified_study.run(["mlp relu"], setting, seen.append)
-    assert seen == ["mlp relu"]
+    found = certified_study.one("mlp relu", setting)
     assert found.rate == 2e-2  # the other one has learned nothing in so few steps
     assert found.scores.shape == (2, 3)
     clean, near, far = found.scores.mean(axis=0)
@@ -64,31 +63,71 @@ def test_a_training_is_the_same_again():
     assert (kernels[0] != kernels[2]).any()
 
 
-def test_what_is_missing_is_said():
+def test_a_stopped_study_goes_on(tmp_path, monkeypatch):
+    trained = []
+
+    def one(method, setting):
+        trained.append(method)
+        if method == "cnn relu" and trained.count(method) == 1:
+            raise KeyboardInterrupt
+        return result(method, [[0.9, 0.8, len(trained) / 10]])
+
+    monkeypatch.setattr(certified_store, "one", one)
+    methods, quick = ["mlp relu", "cnn relu"], certified_study.QUICK
+
+    def run(setting=quick):
+        return certified_store.run(methods, setting, tmp_path / "new", lambda _: None)
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    first, second = run()
+    assert trained == ["mlp relu", "cnn relu", "cnn relu"]
+    assert (first.method, second.method) == ("mlp relu", "cnn relu")
+    assert first.scores.tolist() == [[0.9, 0.8, 0.1]]
+    assert first == dataclasses.replace(result("mlp relu", 0), scores=first.scores)
+    run(dataclasses.replace(quick, steps=61))  # another setting, other numbers
+    assert trained[3:] == methods
+
+
+def test_what_is_missing_is_said_and_not_kept(tmp_path):
     if deepbern_training.problem() is None:
         pytest.skip("DeepBern-Nets is here")
-    [found] = certified_study.run(["deepbern 3"], certified_study.QUICK, lambda _: None)
-    page = certified_report.accuracies([found], certified_study.QUICK)
-    assert (
-        "| deepbern 3 | nan | nan | not run | not run | not run | not installed" in page
+    [found] = certified_store.run(
+        ["mlp deepbern:3"], certified_study.QUICK, tmp_path, lambda _: None
     )
+    page = certified_report.accuracies([found], certified_study.QUICK)
+    row = "| mlp deepbern:3 | nan | nan | not run | not run | not run | not installed"
+    assert row in page
+    assert not list(tmp_path.iterdir())
 
 
 def test_verdicts_need_two_standard_errors():
     ours = result("mlp bernstein:5", [[0.98, 0.92, 0.75], [0.98, 0.93, 0.77]])
-    relu = result("mlp relu", [[0.98, 0.90, 0.76], [0.98, 0.90, 0.78]])
+    relu = result("mlp relu", [[0.97, 0.90, 0.76], [0.98, 0.90, 0.78]])
     lines = certified_report.verdicts([ours, relu])
-    assert "ahead of mlp relu by +0.025 (standard error 0.005)" in lines[0]
-    assert "level with mlp relu by -0.010" in lines[1]
-    worse = result("deepbern 3", [[0.98, 0.95, 0.95], [0.98, 0.95, 0.95]])
-    assert "behind deepbern 3" in certified_report.verdicts([ours, worse])[0]
+    assert "clean: mlp bernstein:5 is level with mlp relu by +0.005" in lines[0]
+    assert "ahead of mlp relu by +0.025 (standard error 0.005)" in lines[1]
+    assert "level with mlp relu by -0.010" in lines[2]
+    better = result("mlp deepbern:3", [[0.98, 0.95, 0.95], [0.98, 0.95, 0.95]])
+    assert "behind mlp deepbern:3" in certified_report.verdicts([ours, better])[1]
+
+
+def test_the_degree_is_chosen_on_validation_rows():
+    lucky = result("mlp bernstein:3", [[1.0, 1.0, 1.0]] * 2, validation=0.7)
+    chosen = result("mlp bernstein:9", [[0.9, 0.9, 0.9]] * 2, validation=0.75)
+    relu = result("mlp relu", [[0.8, 0.8, 0.8]] * 2)
+    of_images = result("cnn relu", [[0.8, 0.8, 0.8]] * 2)
+    lines = certified_report.verdicts([lucky, chosen, relu, of_images])
+    assert len(lines) == 3
+    assert all("mlp bernstein:9 is ahead of mlp relu by +0.100" in at for at in lines)
 
 
 def test_the_page(tmp_path):
     ours = result("mlp bernstein:5", [[0.98, 0.92, 0.75], [0.98, 0.93, 0.77]])
     speed = Speed(
-        {"relu": (1e-3, 4e-3)}, {"relu": 1234.5}, [(0.0, 0.1, 0.2)], [(2, 1.5, 0.11)]
-    )
+        {"relu": (1e-3, 4e-3)}, {"relu": 1234.5}, [(0.0, 0.1, 0.2)], [(2, 1.5, 0.11)],
+        {"mlp, affine": 3.14},
+    )  # fmt: skip
     parts = [
         certified_report.accuracies([ours], certified_study.QUICK),
         certified_report.speed(speed),
@@ -100,6 +139,7 @@ def test_the_page(tmp_path):
     assert "| relu | 1,234 |" in text
     assert "| 0 | 10.0% | 20.0% |" in text
     assert "| 2 | 1.5 | 11.0% |" in text
+    assert "| mlp, affine | 3.1 |" in text
 
 
 def test_a_method_that_is_not_there(capsys):
