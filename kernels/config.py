@@ -11,6 +11,8 @@ at 933 GB/s and about 0.5 us an A30 needs 8 KiB per SM, at 3.35 TB/s an H100 16 
 - The gradient kernel has 8 warps on the same columns, whose sums are added once at the
   end: the more warps, the more rows share one partial sum in memory. 48 registers at
   degree 9, 80 to 94 at 25: 1280 threads, and 512 or more, with up to eight loads each.
+- On cards with half the lanes for multiply-adds it has 4 warps, each with twice the rows:
+  fewer threads keep those lanes busy, and to add up the warps takes multiply-adds' time.
 - Four tiles in flight: enough by the count above, and ptxas spills nothing at any
   degree up to 64. Two with an addend, and with sums beyond the ends up to degree
   15, where four would cost occupancy: still 16 KiB or more.
@@ -27,7 +29,7 @@ from jaxbern.kernels.launch import Launch as Launch
 LANES = 32
 UNROLL = 4
 FORWARD_THREADS = 128
-GRADIENT_THREADS = 256
+GRADIENT_THREADS_PER_LANE = 2
 
 # Programs below which a card is not full: two of the gradient, or four of the forward
 # kernel's smaller ones, for each of an H100's 132 SMs. Vmapped seeds are groups of
@@ -82,10 +84,10 @@ def gradient(
     if found := _tuned("gradient", sizes, degree, tile):
         return found
     sums = degree + (3 if ends else 1)
-    threads = tile[0] * tile[1] if tile else GRADIENT_THREADS
+    threads = tile[0] * tile[1] if tile else GRADIENT_THREADS_PER_LANE * fma_lanes()
+    tile = tile or _tile(sizes, threads)
     elements = _power_of_two(17 * sums) * LANES // threads
     unroll = UNROLL // 2 if ends and degree <= 15 else UNROLL
-    tile = tile or _tile(sizes, GRADIENT_THREADS)
     return _fit(sizes, tile, elements, 8, GRADIENT_PROGRAMS, unroll)
 
 

@@ -69,9 +69,10 @@ class Instruction:
 
     @property
     def target(self) -> int | None:
-        """Where a direct branch goes."""
+        """Where a direct branch or call goes."""
         found = re.search(r"\b0x([0-9a-f]+)\s*$", self.operands)
-        return int(found[1], 16) if self.base in ("BRA", "JMP") and found else None
+        direct = self.base in ("BRA", "JMP", "CALL")
+        return int(found[1], 16) if direct and found else None
 
     @property
     def bytes(self) -> int:

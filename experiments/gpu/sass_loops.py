@@ -28,8 +28,9 @@ def natural_loops(code: Sequence[Step]) -> tuple[list[set[int]], set[int]]:
     """The loops of ``code``, each a set of indices, and all indices that are reached.
 
     Subroutines (the slow path of a division) are not reached: a call continues behind
-    it. Loops come in the order of their first instruction; a nested one is also in the
-    one around it.
+    it. ptxas also leaves a loop by a call that never returns: that is a jump. Loops
+    come in the order of their first instruction; a nested one is also in the one
+    around it.
     """
     after = _successors(code)
     blocks, of = _blocks(code, after)
@@ -58,12 +59,22 @@ def _successors(code: Sequence[Step]) -> list[list[int]]:
         if step.target is not None:
             plain = step.operands.startswith("0x")
             jump = [at[step.target]] if step.target in at else []
+            if step.base == "CALL" and _returns(code, jump):
+                jump, plain = [], False
             after.append(jump + ([] if always and plain else following))
         elif step.base in ("EXIT", "RET") and always:
             after.append([])
         else:
             after.append(following)
     return after
+
+
+def _returns(code: Sequence[Step], start: list[int]) -> bool:
+    """Whether the code that a call goes to ends with a return, not with the thread."""
+    for step in code[start[0] :] if start else ():
+        if step.base in ("RET", "EXIT") and step.predicate in ("", "PT"):
+            return step.base == "RET"
+    return True
 
 
 def _blocks(code: Sequence[Step], after: list[list[int]]):

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbern.kernels.element import Arithmetic, Slope, Value
-from jaxbern.kernels.mosaic.mosaic_tile import TILE, Strip, call, spread
+from jaxbern.kernels.mosaic.mosaic_tile import TILE, Strip, call, instruction, spread
 from jaxbern.kernels.packed import FORWARD, GRADIENT, SKIP, Task, outputs
 
 
@@ -30,9 +30,12 @@ def run(
 
 class _Compiled(Arithmetic):
     def quick_reciprocal(self, x: jax.Array) -> jax.Array:
-        """Square the reciprocal root, one instruction: a division would be twenty."""
-        root = jax.lax.rsqrt(x)
-        return root * root
+        """``1 / x``, one unit off at most: a division would be twenty instructions."""
+        return instruction("rcp.approx.ftz.f32", x)
+
+
+def _arithmetic(interpret: bool) -> Arithmetic:
+    return Arithmetic() if interpret else _Compiled()
 
 
 def _evaluate(
@@ -48,7 +51,7 @@ def _evaluate(
     strip = Strip.here(task, interpret)
     memory = strip.memory
     interval, raw = map(strip.parameters, (interval_ref, coeffs_ref))
-    value = Value.of(task, interval, raw, _Compiled())
+    value = Value.of(task, interval, raw, _arithmetic(interpret))
     in_tile = jax.tree.map(spread, value)
 
     def tiles(row, count, carry):
@@ -80,7 +83,7 @@ def _differentiate(
     strip = Strip.here(task, interpret)
     memory = strip.memory
     raw = [c for ref in coeffs_ref for c in strip.parameters(ref)]
-    slope = Slope.of(task, strip.parameters(interval_ref), raw, _Compiled())
+    slope = Slope.of(task, strip.parameters(interval_ref), raw, _arithmetic(interpret))
     in_tile = jax.tree.map(spread, slope)
 
     def tiles(row, count, sums):

@@ -36,8 +36,7 @@ class Memory:
             return ref[...].astype(jnp.float32)
         from jax.experimental.pallas import mosaic_gpu as plgpu
 
-        layout = _layout() if len(ref.shape) == 2 else _layout().reduce(0)
-        loaded = plgpu.load(ref, layout=layout, optimized=False)
+        loaded = plgpu.load(ref, layout=_layout_of(ref.shape), optimized=False)
         return loaded.astype(jnp.float32)
 
     def store(self, ref, value: jax.Array) -> None:
@@ -77,6 +76,29 @@ def _layout():
 
     tiling = plgpu.Tiling(((ROWS, COLUMNS), (1,)))
     return plgpu.Layout.TILED(tiling, warp_dims=(-3,), lane_dims=(-2,), vector_dim=-1)
+
+
+def _layout_of(shape: tuple[int, ...]):
+    """Layout of a tile, or of one of its rows."""
+    return _layout() if len(shape) == 2 else _layout().reduce(0)
+
+
+def instruction(name: str, x: jax.Array) -> jax.Array:
+    """A PTX instruction, of one float32 to another, that Mosaic has no name for."""
+    from jax.experimental.pallas import mosaic_gpu as plgpu
+    from jaxlib.mlir.dialects import llvm
+
+    layout = _layout_of(x.shape)
+    result = plgpu.ShapeDtypeStruct(x.shape, x.dtype, layout=layout)
+
+    @plgpu.inline_mgpu(arg_types=(layout,), return_type=result)
+    def run(_, array):
+        def one(value, _):
+            return llvm.inline_asm(value.type, [value], f"{name} $0, $1;", "=f,f")
+
+        return array.foreach(one, create_array=True)
+
+    return run(x)
 
 
 def spread(row: jax.Array) -> jax.Array:

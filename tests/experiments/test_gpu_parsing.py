@@ -87,6 +87,22 @@ def test_nested_loops_and_subroutines():
     assert reached == set(range(7))
 
 
+def test_loop_is_left_by_a_call_that_never_returns():
+    # ptxas writes the jump to what follows a loop like this, as in the gradient for an A30.
+    found, reached = sass_loops.natural_loops(
+        code(
+            "FADD R1, R1, R2",  # 0: the loop
+            "@!P0 CALL.REL.NOINC 0x30",  # 1
+            "BRA 0x0",  # 2
+            "SHFL.BFLY PT, R1, R2, 0x1, 0x1f",  # 3: behind it
+            "EXIT",  # 4
+            "RET.REL.NODEC R4 0x0",
+        )
+    )
+    assert found == [{0, 1, 2}]
+    assert reached == {0, 1, 2, 3, 4}
+
+
 # --- kernels of jax-triton ------------------------------------------------------------
 
 

@@ -167,12 +167,25 @@ def test_launches_are_possible(choose, degree):
         assert launch.columns < 2 * width
 
 
+@pytest.mark.parametrize("capability", ["8.0", "9.0"])
 @pytest.mark.parametrize("ends", [False, True])
 @pytest.mark.parametrize("degree", [1, 3, 9, 15, 25])
-def test_partial_sums_are_two_percent_at_most(degree, ends):
+def test_partial_sums_are_two_percent_at_most(degree, ends, capability, monkeypatch):
+    monkeypatch.setenv("JAXBERN_CAPABILITY", capability)
     launch = config.gradient((1, 16384, 256), degree, ends=ends)
     sums = degree + (3 if ends else 1)
     assert 4 * sums <= 0.02 * 12 * launch.rows_per_program
+
+
+def test_half_the_lanes_get_half_the_warps(monkeypatch):
+    launches = {}
+    for capability in ("8.0", "9.0"):
+        monkeypatch.setenv("JAXBERN_CAPABILITY", capability)
+        launches[capability] = config.gradient((1, 16384, 256), 25)
+    few, many = launches["8.0"], launches["9.0"]
+    assert (few.warps, many.warps) == (4, 8)
+    # As many programs: the same rows share a partial sum.
+    assert few.rows_per_program == many.rows_per_program
 
 
 def test_seeds_count_as_parallel_work():

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments.gpu.mosaic_dump import environment
 from jaxbern.kernels import packed
 from jaxbern.kernels.config import Launch
 from jaxbern.kernels.layout import plan
@@ -46,7 +47,8 @@ def execute(call, *args, outputs=None):
 def call_of(kernel, outside, x, coeffs, interval, more, **options):
     """The call of ``kernel`` for these arrays, these packed, its task and the layout."""
     layout = plan(x.shape, coeffs.shape, interval.shape)
-    what = packed.task(kernel, layout, coeffs.shape, interval, outside, **options)
+    with environment(JAXBERN_CAPABILITY="8.0"):
+        what = packed.task(kernel, layout, coeffs.shape, interval, outside, **options)
     arrays = [layout.pack(x), *map(layout.pack_parameters, (coeffs, interval))]
     arrays += [] if kernel == FORWARD else [layout.pack(more)]
     arrays = [np.asarray(a) for a in arrays]
@@ -107,7 +109,8 @@ def test_machine_code(degree, capability):
         x, coeffs = shape((16384, 256)), shape((degree + 1, 1, 256))
         interval = shape((rows, 1, 1))
         layout = plan(x.shape, coeffs.shape, interval.shape)
-        what = packed.task(name, layout, coeffs.shape, interval, outside, **options)
+        with environment(JAXBERN_CAPABILITY=f"{capability // 10}.{capability % 10}"):
+            what = packed.task(name, layout, coeffs.shape, interval, outside, **options)
         x, arrays = shape(layout.sizes), [shape(layout.sizes), coeffs, interval]
         call = prepare(what, arrays if name == FORWARD else [*arrays, x])
         compiled = compile_call(call, capability)
