@@ -98,8 +98,11 @@ def _unstacked(
     path: Path, part: Part, calls: Calls
 ) -> Iterator[tuple[Path, Part, Calls]]:
     """Yield the part, or each of those that ``nnx.vmap`` or ``nnx.scan`` stacks in it."""
-    coeffs = part.coeffs[...]
-    if coeffs.ndim == (3 if isinstance(part, MLP) else 1 if part.config.shared else 2):
+    if isinstance(part, MLP):
+        coeffs, axes = part.params()["coeffs"], 3
+    else:
+        coeffs, axes = part.coeffs[...], 1 if part.config.shared else 2
+    if coeffs.ndim == axes:
         yield path, part, calls
         return
     if calls is not None and any(len(x) != len(coeffs) for x in calls):
