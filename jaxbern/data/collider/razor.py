@@ -88,9 +88,10 @@ def mt2(one: FourVector, other: FourVector, x: np.ndarray, y: np.ndarray) -> np.
     It is ``min over q1 + q2 = (x, y) of max(mT(one, q1), mT(other, q2))`` for massless
     missing particles, where ``mT^2(p, q) = 2 (|p| |q| - p q)`` of transverse momenta. The
     problem is convex, so its value is that of the dual, ``max over l in [0, 1]`` of the
-    smallest ``l mT1^2 + (1 - l) mT2^2``. That inner problem asks for the largest ``v (x, y)`` over ``v`` in two
-    discs, of radius ``A = 2 l |p1|`` and ``B = 2 (1 - l) |p2|``, whose circles cross at two
-    points; where the outer maximum is positive, ``v`` is at one of them and the value is
+    smallest ``l mT1^2 + (1 - l) mT2^2``. That inner problem asks for the largest
+    ``v (x, y)`` over ``v`` in two discs, of radius ``A = 2 l |p1|`` and ``B = 2 (1 - l) |p2|``,
+    whose circles cross at two points; where the outer maximum is positive, ``v`` is at one
+    of them and the value is
 
         2 A B sin(phi1 - phi2) (A n1 x m - B n2 x m) / |A n1 - B n2|^2
 
