@@ -20,4 +20,4 @@ from jaxbern.nn._network import update_running as update_running
 from jaxbern.nn._network_config import BERNSTEIN as BERNSTEIN
 from jaxbern.nn._network_config import FIXED as FIXED
 from jaxbern.nn._network_config import NetworkConfig as NetworkConfig
-from jaxbern.nn._saturation import saturation as saturation
+from jaxbern.nn._telemetry import saturation as saturation

@@ -8,7 +8,7 @@ import pytest
 from jaxbern.data import collider
 from jaxbern.data.collider import masses, units
 from jaxbern.data.collider.kinematics import FourVector
-from jaxbern.data.collider.mt2 import mt2
+from jaxbern.data.collider.razor import mt2
 from tests.oracles import collider_oracle as oracle
 
 EVENTS = 200

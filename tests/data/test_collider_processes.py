@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxbern.data.collider import detector, processes
-from jaxbern.data.collider.mt2 import mt2
+from jaxbern.data.collider.razor import mt2
 
 EVENTS = 20_000
 

@@ -15,7 +15,7 @@ from experiments.theory import (
     theory_stability,
 )
 from experiments.theory.theory_fitting import TARGETS, grid
-from tests.oracles import theory_oracle
+from tests.oracles import poly_oracle
 
 
 @pytest.mark.parametrize("depth, n", [(1, 4), (2, 3), (3, 2)])
@@ -24,13 +24,13 @@ def test_a_network_is_the_polynomial_it_multiplies_out_to(depth, n):
     start = [Fraction(-1, 2), Fraction(3, 4)]
     end = [Fraction(1), Fraction(-5, 8)]
     line = [[a, b - a] for a, b in zip(start, end, strict=True)]  # a + t (b - a)
-    written_out = theory_oracle.network(net.layers, line)
+    written_out = poly_oracle.network(net.layers, line)
     for t in (Fraction(0), Fraction(1, 3), Fraction(1)):
         x = [a + t * (b - a) for a, b in zip(start, end, strict=True)]
-        assert net(x) == theory_oracle.value(written_out, t)
+        assert net(x) == poly_oracle.value(written_out, t)
     measured, vanishes = exact_networks.degree_on_line(net, start, end, n**depth)
     assert vanishes
-    assert measured == theory_oracle.degree(written_out) == n**depth
+    assert measured == poly_oracle.degree(written_out) == n**depth
 
 
 def test_neurons_stay_inside_for_inputs_in_the_unit_box():

@@ -13,7 +13,9 @@ NAMES = ["smooth", "normal", "xavier", "paper", "identity", "relu", "ramp"]
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [(8, 10), (10,), (8, 1), (1, 26)])
-@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+@pytest.mark.parametrize(
+    "dtype", [jnp.float32, pytest.param(jnp.bfloat16, marks=pytest.mark.slow)]
+)
 def test_shape_dtype_and_determinism(name, shape, dtype):
     init = getattr(jb.initializers, name)()
     coeffs = init(KEY, shape, dtype)

@@ -86,6 +86,7 @@ def test_a_signal_that_dies_is_seen_where_it_dies(x):
     assert "signal dies in layers.3" in str(found)
 
 
+@pytest.mark.slow
 def test_a_signal_that_shrinks_as_with_gelu_is_not_dead(x):
     """20x64: behind the default layer and behind gelu the last inputs are as small."""
     spreads = []

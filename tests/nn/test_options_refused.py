@@ -75,7 +75,9 @@ CENTRES = [0.0, 3.0, -1e3, 1e6, 1e30, -3e38]
 
 
 @pytest.mark.parametrize("half_width", [0.0, 1e-30, 1e-8, -1e-8, 3e38])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.slow)]
+)
 def test_a_learned_domain_never_collapses(half_width, dtype):
     width = len(CENTRES)
     act = jb.BernsteinAct(  # clamped: a tangent so steep reaches infinity at 1e38

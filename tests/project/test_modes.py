@@ -98,7 +98,7 @@ def bounds():
 
 def fit():
     rng = np.random.default_rng(3)
-    x = rng.normal(size=(40, 3)).astype(np.float32)
+    x = rng.normal(size=(20, 3)).astype(np.float32)
     events = jb.data.Dataset.from_arrays(
         "events", x, (x[:, 0] > 0).astype(np.uint8), ("a", "b", "c")
     )

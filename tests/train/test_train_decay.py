@@ -59,6 +59,7 @@ def test_another_decay_compiles_nothing():
     assert [program._cache_size() for program in programs] == before
 
 
+@pytest.mark.slow
 def test_a_checkpoint_is_of_one_decay(tmp_path):
     """Also of none told, which decays as the others and is trained by another program."""
     jb.train.fit(changed(ONE_STEP, coeff_decay=0.0), DATA, directory=tmp_path)
