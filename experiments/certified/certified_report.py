@@ -88,7 +88,7 @@ def speed(found: Speed) -> str:
     lines += ["", "Cutting every box alike:", "", "| splits | seconds | proved |",
               "|---|---|---|"]  # fmt: skip
     lines += [f"| {k} | {s:.1f} | {p:.1%} |" for k, s, p in found.uniform]
-    lines += ["", "| degree 5 | seconds to compile |", "|---|---|"]
+    lines += ["", "| degree 4 | seconds to compile |", "|---|---|"]
     lines += [f"| {name} | {s:.1f} |" for name, s in found.compiling.items()]
     return "\n".join(lines)
 

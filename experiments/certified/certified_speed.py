@@ -88,8 +88,8 @@ def rows_per_second(model: Any, rows: Rows) -> float:
 
 
 def compiling(kind: str) -> list[tuple[str, float]]:
-    """Measure what compiling takes for 32 rows and degree 5, which nothing else here has."""
-    model, data = make(kind, "bernstein:5", 0), digits().test
+    """Measure what compiling takes for degree 4, which nothing else here has."""
+    model, data = make(kind, "bernstein:4", 0), digits().test
     model.eval()
     x, labels = data.x[:32], data.labels[:32]
     calls: dict[str, Callable] = {
