@@ -15,7 +15,7 @@ at 933 GB/s and about 0.5 us an A30 needs 8 KiB per SM, at 3.35 TB/s an H100 16 
   fewer threads keep those lanes busy, and to add up the warps takes multiply-adds' time.
 - Four tiles in flight: enough by the count above, and ptxas spills nothing at any
   degree up to 64. Two with an addend, and with sums beyond the ends up to degree
-  15, where four would cost occupancy: still 16 KiB or more.
+  15, or on an A30, where four would cost occupancy.
 """
 
 import functools
@@ -78,16 +78,17 @@ def gradient(
     as much as four elements.
 
     The sums of what is beyond the ends need registers: two tiles in flight make up for
-    that. Not beyond degree 15, where 512 threads need four
-    to have 16 KiB.
+    that. Above degree 15 an H100 keeps four, as 512 threads need them for its 16 KiB; an
+    A30 needs 8 KiB, which two tiles of 640 threads have.
     """
     if found := _tuned("gradient", sizes, degree, tile):
         return found
     sums = degree + (3 if ends else 1)
-    threads = tile[0] * tile[1] if tile else GRADIENT_THREADS_PER_LANE * fma_lanes()
+    lanes = fma_lanes()
+    threads = tile[0] * tile[1] if tile else GRADIENT_THREADS_PER_LANE * lanes
     tile = tile or _tile(sizes, threads)
     elements = _power_of_two(17 * sums) * LANES // threads
-    unroll = UNROLL // 2 if ends and degree <= 15 else UNROLL
+    unroll = UNROLL // 2 if ends and (degree <= 15 or lanes == 64) else UNROLL
     return _fit(sizes, tile, elements, 8, GRADIENT_PROGRAMS, unroll)
 
 
