@@ -15,7 +15,7 @@ from experiments.certified.certified_study import Result, Setting, one
 def run(
     methods: list[str], setting: Setting, folder: Path, done: Callable[[str], None]
 ) -> list[Result]:
-    """Every method in turn; what an earlier run finished is read from the folder."""
+    """Train and score every method in turn; read those that an earlier run finished."""
     results = []
     for method in methods:
         result = load(folder, method, setting)
@@ -40,7 +40,7 @@ def save(folder: Path, result: Result, setting: Setting) -> None:
 
 
 def load(folder: Path, method: str, setting: Setting) -> Result | None:
-    """What an earlier run found with the same setting; None if there is nothing."""
+    """Read what an earlier run found with the same setting; None if there is nothing."""
     path = _path(folder, method)
     if not path.is_file():
         return None
@@ -53,7 +53,7 @@ def load(folder: Path, method: str, setting: Setting) -> Result | None:
 
 
 def _key(setting: Setting) -> dict[str, Any]:
-    """What decides the numbers of a method."""
+    """Return what determines the numbers of a method."""
     return dataclasses.asdict(setting)
 
 

@@ -30,7 +30,10 @@ class Part(NamedTuple):
 
 PARTS = {
     "triton": Part("jaxbern.kernels.triton.*", "kernels", "jax numpy triton", "jax_triton"),
-    "kernels": Part("jaxbern.kernels jaxbern.kernels.*", "triton", "jax numpy"),
+    # Mosaic takes instructions that it has no name for as operations of jaxlib's MLIR.
+    "kernels": Part(
+        "jaxbern.kernels jaxbern.kernels.*", "triton", "jax numpy", "jaxlib",
+    ),
     "optim": Part(
         "jaxbern.optim jaxbern.metrics jaxbern._plateau", "kernels", "jax numpy optax",
     ),
