@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options."""
+    """Define the options."""
     result = new_parser("gpu", _DESCRIPTION)
     names = ",".join([*gpu_targets.TARGETS, *tpu_targets.TARGETS])
     result.add_argument(

@@ -61,7 +61,7 @@ _NAME, _WARPS, _SHARED, _PTX = 1, 2, 3, 4
 
 
 def triton_kernels(module: Any) -> list[Kernel]:
-    """Every jax-triton call of a lowered MLIR ``module``, in program order.
+    """List every jax-triton call of a lowered MLIR ``module``, in program order.
 
     XLA does not compile these: jax-triton puts PTX, launch and all into the attribute of a
     custom call, as a compressed protocol buffer. So the PTX is taken from the lowered
@@ -76,7 +76,7 @@ def triton_kernels(module: Any) -> list[Kernel]:
 
 
 def decode(message: bytes) -> Kernel:
-    """A kernel and its launch from the protocol buffer that describes the call."""
+    """Decode a kernel and its launch from the protocol buffer of the call."""
     call = _fields(message)
     if _AUTOTUNED in call:  # several launches to try: the first stands for all
         call = _fields(_fields(call[_AUTOTUNED])[_AUTOTUNED_CONFIGS])
@@ -100,7 +100,7 @@ def _operations(operation) -> Iterator:
 
 
 def _opaque(operation) -> bytes:
-    """The call's description: a string (API version 2) or an entry of a dictionary."""
+    """Return the call's description: a string (API version 2) or an entry of a dictionary."""
     attributes = operation.attributes
     if "mhlo.backend_config" in attributes:
         config = ir.DictAttr(attributes["mhlo.backend_config"])
@@ -196,7 +196,7 @@ def compile_for(
 
 @functools.cache
 def device(target: Target) -> jax.Device:
-    """The absent device, for use in a sharding."""
+    """Return the absent device, for use in a sharding."""
     toolchain.require()
     topology = topologies.get_topology_desc(
         platform="cuda", target_config=target.text_proto(), topology="1x1x1"
@@ -241,7 +241,7 @@ _ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 
 
 def _dumped(folder: Path) -> Iterable[Kernel]:
-    """Each launch that XLA lists in program order, with the PTX it dumped."""
+    """List the launches in program order, with the PTX that XLA dumped."""
     ptx = {}
     for path in sorted(folder.glob("*.ptx")):
         text = path.read_text()

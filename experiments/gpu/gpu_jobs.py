@@ -39,7 +39,7 @@ def jobs(
     implementations: list[str],
     layers: bool,
 ) -> list[Job]:
-    """Every compilation, ReLU first on each target."""
+    """List all compilations, ReLU first on each target."""
     cases = [(n, name) for n in degrees for name in implementations]
     listed = []
     for target in targets:

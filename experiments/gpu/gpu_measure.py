@@ -163,7 +163,7 @@ def kernel_costs(compiled: Compiled, workload: Workload) -> list[KernelCost]:
 
 
 def match_accesses(compiled: Compiled) -> dict[str, list[hlo_traffic.Access]]:
-    """The memory accesses of each kernel, by the name of the kernel.
+    """Collect the memory accesses of each kernel, by its name.
 
     XLA names a kernel after its instruction, dots replaced, and launches one kernel for
     several instructions that are alike. A Pallas call has the name in its attributes.

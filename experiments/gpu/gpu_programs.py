@@ -32,7 +32,7 @@ class Workload:
 
 
 def bernstein(workload: Workload, degree: int, implementation: str, which: str):
-    """``jb.bernstein`` with a polynomial per neuron, as :func:`program` gives it."""
+    """Make the program of ``jb.bernstein`` with a polynomial per neuron."""
     coeffs = jax.ShapeDtypeStruct((workload.width, degree + 1), jnp.float32)
 
     def apply(x, c):
@@ -44,12 +44,12 @@ def bernstein(workload: Workload, degree: int, implementation: str, which: str):
 
 
 def relu(workload: Workload, which: str):
-    """``jax.nn.relu``, as :func:`program` gives it."""
+    """Make the program of ``jax.nn.relu``."""
     return program(jax.nn.relu, which, _rows(workload))
 
 
 def program(apply: Callable, which: str, x, *params):
-    """A function and the shapes of its arguments: ``apply``, or its gradient alone.
+    """Return ``apply`` or its gradient alone, and the shapes of its arguments.
 
     The gradient is given ``x``, the parameters and ``dy``: what a backward pass finds.
     """

@@ -31,7 +31,7 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
 
 
 def text(rows: list[Row]) -> str:
-    """A table for each target and degree, ReLU on top of each."""
+    """Format a table for each target and degree, with ReLU first."""
     parts = []
     for name in dict.fromkeys(r.target for r in rows):
         target = gpu_targets.get(name)
@@ -51,7 +51,7 @@ def text(rows: list[Row]) -> str:
 
 
 def layers_text(rows: list[LayerRow]) -> str:
-    """A table of layers for each target, each against the one with ReLU."""
+    """Format a table of layers for each target, compared with ReLU."""
     parts = []
     for name in dict.fromkeys(row.target for row in rows):
         own = [row for row in rows if row.target == name]
@@ -90,7 +90,7 @@ _WORDS = {"implementation", "layer", "pass", "limit"}
 
 
 def write_csv(rows: Sequence[Any], path: Path) -> None:
-    """Every field of every row, and for activations the ratio to ReLU."""
+    """Write every field of every row, and the ratio to ReLU."""
     names = [field.name for field in dataclasses.fields(rows[0])]
     names += ["ratio"] if isinstance(rows[0], Row) else []
     with path.open("w", newline="") as file:

@@ -53,7 +53,7 @@ class Target:
         return lanes * self.cores * self.clock_ghz * 1e9
 
     def text_proto(self) -> str:
-        """The device as XLA's ``GpuTargetConfigProto`` in text form."""
+        """Format the device as XLA's ``GpuTargetConfigProto`` in text form."""
         return f"""
 gpu_device_info {{
   threads_per_block_limit: 1024
@@ -135,7 +135,7 @@ TARGETS = {target.name: target for target in (A30, A100, H100, L4, L40S, B200)}
 
 
 def get(name: str) -> Target:
-    """The target called ``name``."""
+    """Return the target called ``name``."""
     if name not in TARGETS:
         raise ValueError(
             f"target must be one of {', '.join(TARGETS)}, got {name!r}; a new card is "

@@ -60,7 +60,7 @@ def traffic(hlo: str) -> int:
 
 
 def accesses(hlo: str) -> list[Access]:
-    """Every access of the program, in the order of its schedule."""
+    """List every access of the program, in the order of its schedule."""
     computations, entry = parse(hlo)
     return list(_walk(computations, entry, 1))
 
@@ -87,7 +87,7 @@ _ASSIGNMENT = re.compile(
 
 
 def parse(hlo: str) -> tuple[dict[str, list[Instruction]], str]:
-    """The computations of a module by name, and the name of its entry."""
+    """Parse the computations of a module by name, and the name of its entry."""
     computations: dict[str, list[Instruction]] = {}
     entry, body = None, None
     for line in hlo.splitlines():
@@ -163,7 +163,7 @@ def _touched(instruction: Instruction, sizes, computations) -> tuple[int, int]:
 
 
 def _fusion(body: list[Instruction], operands: list[int], result: int):
-    """A fusion that slices an operand, or updates one in place, touches the slice."""
+    """Count a fusion: one that slices an operand, or updates it in place, touches the slice."""
     sizes = {i.name: i.bytes for i in body}
     read = 0
     for parameter in (i for i in body if i.opcode == "parameter"):

@@ -55,7 +55,7 @@ def environment(**values: str) -> Iterator[None]:
 
 @functools.cache
 def _own_ptxas() -> tempfile.TemporaryDirectory:
-    """A folder with a ``ptxas`` that reads the architecture from its first argument.
+    """Make a folder with a ``ptxas`` that reads the architecture from its first argument.
 
     It stays as long as the process, which may remember where it found the program.
     """
@@ -82,7 +82,7 @@ exec {real} "$@"
 
 
 def kernels(folder: Path) -> Iterator[dict[str, Any]]:
-    """What :class:`~experiments.gpu.gpu_compile.Kernel` asks for, of every kernel."""
+    """Read :class:`~experiments.gpu.gpu_compile.Kernel` of every kernel."""
     for path in sorted(folder.glob("*.ptx")):
         ptx = path.read_text()
         entry = re.search(r"\.entry\s+([\w$]+)", ptx)
@@ -103,7 +103,7 @@ def kernels(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _constant(name: str) -> int:
-    """The number that MLIR names ``%c128``, ``%c128_0`` or ``%c128_i32``."""
+    """Parse the number that MLIR names ``%c128``, ``%c128_0`` or ``%c128_i32``."""
     found = re.fullmatch(r"%c(\d+)(_\w+)?", name.strip())
     if found is None:
         raise ValueError(f"a launch must have constant sizes, got {name}")

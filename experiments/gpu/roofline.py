@@ -109,7 +109,7 @@ PIPES = {
 
 
 def on_pipe(instructions: Counter, pipe: str) -> float:
-    """Those of ``instructions`` that ``pipe`` runs."""
+    """Count the ``instructions`` that ``pipe`` runs."""
     return sum(instructions[kind] for kind in PIPES[pipe])
 
 

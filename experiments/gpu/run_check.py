@@ -33,7 +33,7 @@ class Check:
 
 
 def checks(plan: Plan) -> Iterator[Check]:
-    """Every case of the plan, one after the other."""
+    """Check every case of the plan in turn."""
     for name in plan.implementations:
         for degree in plan.degrees:
             for dtype in plan.dtypes:
@@ -82,7 +82,7 @@ def check(
 
 
 def oracle(x, coeffs, dy, outside: str) -> list[tuple[np.ndarray, np.ndarray]]:
-    """``y``, ``dx``, ``dcoeffs``, each with the sum of sizes that errors are relative to.
+    """Compute ``y``, ``dx``, ``dcoeffs``, and the sums of sizes that errors are relative to.
 
     ``x`` and ``dy`` are ``[B, W]``, ``coeffs`` is ``[W, n+1]``; all in float64.
     """

@@ -18,7 +18,7 @@ CSV, which belong into a report of a bug. Without a GPU it says what it would do
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options."""
+    """Define the options."""
     result = new_parser("gpu run", _DESCRIPTION)
     result.add_argument("--degree", type=numbers, help="degrees (3,9,15,25)")
     result.add_argument(
@@ -76,7 +76,7 @@ def run(
     tune: Callable[..., Any] | None = None,
     report: Callable[[str], None] = print,
 ) -> Any:
-    """All findings on ``card``; clock, choice and tuner are those of the machine if None.
+    """Collect all findings on ``card``; clock, choice and tuner default to the machine's.
 
     An implementation that was asked for and cannot run is an error.
     """
@@ -116,7 +116,7 @@ def _collect(into: list, results: Iterable, report: Callable[[str], None]) -> No
 
 
 def _clock(rounds: int) -> Callable[[Callable[[], Any]], float]:
-    """The best of several calls, after one that compiles."""
+    """Return the best time of several calls, after one that compiles."""
     from experiments.core.timing import best_in_turns, timed
 
     def clock(call: Callable[[], Any]) -> float:

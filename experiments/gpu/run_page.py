@@ -124,7 +124,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def write(found: Findings, folder: Path) -> list[str]:
-    """The page and the CSV; returns their names."""
+    """Write the page and the CSV; return their names."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "gpu-run.md").write_text(page(found))
     with (folder / "gpu-run.csv").open("w", newline="") as file:
@@ -135,7 +135,7 @@ def write(found: Findings, folder: Path) -> list[str]:
 
 
 def records(found: Findings) -> list[dict[str, Any]]:
-    """Every number, one in a row; seconds, bytes, or errors in units of the limit."""
+    """Return every number as a row: seconds, bytes, or errors in units of the limit."""
     rows: list[dict[str, Any]] = []
     for c in found.checks:
         rows.append(

@@ -30,7 +30,7 @@ class Card:
 
 
 def known(device: Any) -> Target | None:
-    """The target whose name is part of the device's: "NVIDIA L40S", not "NVIDIA L4"."""
+    """Return the target whose name is part of the device's: "NVIDIA L40S", not "NVIDIA L4"."""
     words = device.device_kind.lower().replace("-", " ").split()
     return next((t for name, t in gpu_targets.TARGETS.items() if name in words), None)
 
@@ -64,7 +64,7 @@ class Plan:
         )
 
     def text(self) -> str:
-        """The same as text to read."""
+        """Format the plan as text."""
         (rows, width), dtypes = self.timed, ", ".join(self.dtypes)
         degrees = ", ".join(map(str, self.degrees))
         nets = " and ".join(f"{depth}x{each}" for depth, each in self.networks)

@@ -62,7 +62,7 @@ class Step:
 
 
 def timings(plan: Plan, target: Target | None, clock: Clock) -> Iterator[Timing]:
-    """Every implementation, degree, dtype and pass, after ReLU's of that dtype."""
+    """Time every implementation, degree, dtype and pass, after ReLU of that dtype."""
     for dtype in plan.dtypes:
         workload = Workload(*plan.timed, dtype)
         relu = {
@@ -89,7 +89,7 @@ def _time(program, clock: Clock) -> float:
 
 
 def least_time(target: Target, workload: Workload, degree: int, which: str) -> float:
-    """The roofline's seconds for the form that the kernels have on ``target``."""
+    """Return the roofline's seconds for the form of the kernels on ``target``."""
     lanes, itemsize = target.fp32_lanes, workload.itemsize
     if which == "forward":
         form = forms.of_value(degree, itemsize, lanes)
@@ -110,7 +110,7 @@ def least_time(target: Target, workload: Workload, degree: int, which: str) -> f
 
 
 def steps(plan: Plan, clock: Clock) -> Iterator[Step]:
-    """Every network in float32 and bfloat16, beside lean ReLU."""
+    """Time every network in float32 and bfloat16, beside lean ReLU."""
     for depth, width in plan.networks:
         for dtype in plan.dtypes[:2]:
             shape = functools.partial(

@@ -149,7 +149,7 @@ def analyse(ptx: str, arch: str) -> dict[str, Report]:
 
 @functools.lru_cache(maxsize=256)
 def assemble(ptx: str, arch: str) -> tuple[str, str]:
-    """What ``ptxas -v`` says about ``ptx``, and the machine code as text."""
+    """Assemble ``ptx``; return what ``ptxas -v`` prints, and the machine code as text."""
     # Code for one card only (sm_90a) assembles for nothing else.
     own = re.search(rf"^\.target\s+({arch}[af]?)\b", ptx, flags=re.M)
     with tempfile.TemporaryDirectory() as folder:

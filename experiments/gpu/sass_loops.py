@@ -25,7 +25,7 @@ class Step(Protocol):
 
 
 def natural_loops(code: Sequence[Step]) -> tuple[list[set[int]], set[int]]:
-    """The loops of ``code``, each a set of indices, and all indices that are reached.
+    """Find the loops of ``code``, each a set of indices, and all indices that are reached.
 
     Subroutines (the slow path of a division) are not reached: a call continues behind
     it. ptxas also leaves a loop by a call that never returns: that is a jump. Loops
@@ -70,7 +70,7 @@ def _successors(code: Sequence[Step]) -> list[list[int]]:
 
 
 def _returns(code: Sequence[Step], start: list[int]) -> bool:
-    """Whether the code that a call goes to ends with a return, not with the thread."""
+    """Return whether the code that a call goes to ends with a return, not with the thread."""
     for step in code[start[0] :] if start else ():
         if step.base in ("RET", "EXIT") and step.predicate in ("", "PT"):
             return step.base == "RET"
@@ -91,7 +91,7 @@ def _blocks(code: Sequence[Step], after: list[list[int]]):
 
 
 def _reverse_postorder(edges: list[set[int]]) -> list[int]:
-    """The blocks that are reached from the first, each before what it leads to."""
+    """List the blocks that are reached from the first, each before its successors."""
     done, order, stack = set(), [], [(0, False)] if edges else []
     while stack:
         block, leaving = stack.pop()
@@ -120,7 +120,7 @@ def _dominators(order: list[int], before: list[set[int]]) -> dict[int, set[int]]
 
 
 def _body(head: int, tail: int, before: list[set[int]]) -> set[int]:
-    """All blocks from which ``tail`` is reached without passing ``head``."""
+    """Find all blocks from which ``tail`` is reached without passing ``head``."""
     body, stack = {head}, [tail]
     while stack:
         block = stack.pop()

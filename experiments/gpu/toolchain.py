@@ -53,7 +53,7 @@ def _programs(name: str, candidates: list[Path], wheel: str) -> list[str]:
 
 
 def ptxas() -> list[str]:
-    """Every ``ptxas`` here; first the wheel's that XLA itself uses.
+    """List every ``ptxas`` here; first the wheel's, which XLA itself uses.
 
     There may be several because each reads PTX up to its own version, and Triton
     brings one that is newer than CUDA 12's for the PTX it writes from sm_90 on.
@@ -101,7 +101,7 @@ def require_tpu() -> None:
 
 
 def available() -> bool:
-    """Whether :func:`require` is content."""
+    """Return whether :func:`require` succeeds."""
     try:
         require()
     except ToolchainMissing:

@@ -32,7 +32,7 @@ class TpuRow:
 def cases(
     tpus: Sequence[Tpu], workload: Workload, degrees: Sequence[int]
 ) -> list[tuple[Tpu, Workload, int, str]]:
-    """Every program."""
+    """List every program."""
     return [(t, workload, n, which) for t in tpus for n in degrees for which in PASSES]
 
 
@@ -54,7 +54,7 @@ def measure(tpu: Tpu, workload: Workload, degree: int, which: str) -> TpuRow:
 
 
 def compile_for(tpu: Tpu, fn: Callable, *args: Any) -> tuple[str, Any]:
-    """The optimised HLO of ``fn(*args)``, and what it says of its memory."""
+    """Compile ``fn(*args)``; return the optimised HLO and its memory analysis."""
     sharding = SingleDeviceSharding(device(tpu))
     args = jax.tree.map(
         lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding), args
@@ -66,7 +66,7 @@ def compile_for(tpu: Tpu, fn: Callable, *args: Any) -> tuple[str, Any]:
 
 @functools.cache
 def device(tpu: Tpu) -> jax.Device:
-    """The absent device, for use in a sharding."""
+    """Return the absent device, for use in a sharding."""
     toolchain.require_tpu()
     # Else libtpu asks the network which TPU this machine is.
     os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
@@ -78,7 +78,7 @@ def device(tpu: Tpu) -> jax.Device:
 
 
 def text(rows: Sequence[TpuRow]) -> str:
-    """A table for each TPU."""
+    """Format a table for each TPU."""
     parts = []
     for name in dict.fromkeys(row.target for row in rows):
         lines = [["degree", "pass", "bytes/elem", "/ ReLU", "code", "memory"]]

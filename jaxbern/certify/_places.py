@@ -39,7 +39,7 @@ def _padded(x, around):
 
 
 def _placed(graph: Graph, value: Value, sources, places, number: Any) -> int:
-    """The sum of values, each put in its place; what is constant is a shift."""
+    """Sum values, each at its place; constants become a shift."""
     shift, found = None, []
     for source, place in zip(sources, places, strict=True):
         if source.constant:
