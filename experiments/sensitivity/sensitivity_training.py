@@ -11,7 +11,6 @@ import jaxbern as jb
 from experiments.sensitivity.sensitivity_study import Setting, Settings
 from experiments.sweep import (
     cell_store,
-    compiled_programs,
     sweep_events,
     sweep_local,
     sweep_settings,
@@ -23,7 +22,7 @@ from experiments.sweep.sweep_events import Events
 from experiments.sweep.sweep_progress import Progress
 
 STORES = "stores"
-JOBS = 2  # at a time on a processor: one compiles while the other trains
+JOBS = 2  # at a time on CPUs
 
 
 class Failed(RuntimeError):
@@ -64,8 +63,8 @@ def train(
     every = study.every_setting
     jobs = [job for setting in every for job in _jobs(study, setting, given, out)]
     at_once = sweep_local.default_at_once(JOBS)
-    with compiled_programs.kept(out / cell_store.COMPILED):
-        outcomes = sweep_local.run(jobs, _Told(done), at_once=at_once)
+    programs = out / cell_store.COMPILED
+    outcomes = sweep_local.run(jobs, _Told(done), programs, at_once=at_once)
     if failed := [each for each in outcomes if each.kind == "failed"]:
         raise Failed("\n".join(f"{each.cell.name}: {each.text}" for each in failed))
     return {

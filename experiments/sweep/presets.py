@@ -21,7 +21,7 @@ class Preset:
       source: source of the events, see :func:`experiments.sweep.sweep_events.load`.
       rows: number of events; None for all.
       training: options of :class:`jb.train.TrainConfig` except the network.
-      jobs: cells trained at a time in one process on a CPU.
+      jobs: cells trained at a time on CPUs, each in a process of its own.
       in_order: train the cells in the order of the list, not cheap architectures first.
     """
 

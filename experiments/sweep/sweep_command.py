@@ -63,7 +63,7 @@ def parser() -> argparse.ArgumentParser:
     where.add_argument(
         "--shard", type=_shard, metavar="I/N", help="the I-th of N parts, from 1"
     )
-    where.add_argument("--jobs", type=positive, help="cells at a time in this process")
+    where.add_argument("--jobs", type=positive, help="cells at a time")
     where.add_argument("--ray-address", metavar="ADDRESS", help="of a running cluster")
     where.add_argument(
         "--ray-cpus", type=float, default=1.0, help="cores of each cell (1)"

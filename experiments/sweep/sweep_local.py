@@ -1,30 +1,43 @@
-"""Train cells in this process, one after another or several at a time in threads.
+"""Train cells on this machine, one after another or several at a time.
 
-Threads share what JAX has compiled, and one compiles while another trains.
+Several are trained by threads that share what JAX has compiled, one compiling while another
+trains. On CPUs each thread leaves the work to a process of its own.
 """
 
+import functools
 import os
 import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
 
 import jax
 
 import jaxbern as jb
-from experiments.sweep import cell_claims, cell_store
+from experiments.sweep import cell_claims, cell_store, compiled_programs
 from experiments.sweep.cell_training import Job, Outcome, train
+from experiments.sweep.cell_worker import Worker
 from experiments.sweep.grid import Cell
 from experiments.sweep.sweep_progress import Progress
 
 RETRY_SECONDS = 1.0  # to look again at a cell that another process has
 
 
-def run(jobs: Sequence[Job], progress: Progress, *, at_once: int) -> list[Outcome]:
+def run(
+    jobs: Sequence[Job], progress: Progress, programs: Path | None, *, at_once: int
+) -> list[Outcome]:
     """Train all cells; return when none is left, not even in another process.
 
     With several accelerators, each thread uses its own.
+
+    Args:
+      jobs: the cells.
+      progress: told what happens.
+      programs: directory of compiled programs; None to keep none.
+      at_once: cells at a time.
 
     Raises:
       KeyboardInterrupt: Ctrl-C; cells in training have their checkpoints.
@@ -32,11 +45,22 @@ def run(jobs: Sequence[Job], progress: Progress, *, at_once: int) -> list[Outcom
     """
     sweep = _Sweep(jobs, progress)
     devices = jax.local_devices()
+    apart = at_once > 1 and devices[0].platform == "cpu"
+
+    def work(k: int) -> None:
+        try:
+            if apart:
+                with closing(Worker(programs)) as worker:
+                    sweep.work(worker.train)
+            else:
+                own = [devices[k % len(devices)]]
+                sweep.work(functools.partial(train, devices=own))
+        finally:
+            sweep.ended.release()
+
     threads = [
-        threading.Thread(
-            target=sweep.work, args=[[devices[k % len(devices)]]], daemon=True
-        )
-        for k in range(at_once)
+        threading.Thread(target=work, args=[k], daemon=True)
+        for k in range(min(at_once, len(jobs)))
     ]
     # SIGTERM too: job arrays send it before a kill. At the second signal the process ends,
     # which is as good as a kill, and a store survives that.
@@ -46,7 +70,7 @@ def run(jobs: Sequence[Job], progress: Progress, *, at_once: int) -> list[Outcom
         at_once=lambda: os._exit(130),
         pending=sweep.stop,
     )
-    with interrupts:
+    with interrupts, compiled_programs.kept(programs):
         for thread in threads:
             thread.start()
         for _ in threads:
@@ -80,19 +104,15 @@ class _Sweep:
         self._awaited: set[Cell] = set()
         self._lock = threading.Lock()
 
-    def work(self, devices: Sequence[jax.Device]) -> None:
+    def work(self, train: Callable[..., Outcome]) -> None:
         """Train one cell after another until none is left."""
         try:
             while not self.stop.is_set() and (job := self._next()) is not None:
-                outcome = train(
-                    job, stop=self.stop, watch=self._progress.epoch, devices=devices
-                )
+                outcome = train(job, stop=self.stop, watch=self._progress.epoch)
                 self._took(job, outcome)
         except BaseException as problem:
             self.problem = self.problem or problem
             self.stop.set()
-        finally:
-            self.ended.release()
 
     def _next(self) -> Job | None:
         """Return the next cell that no other process is known to train, or None."""

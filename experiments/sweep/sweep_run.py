@@ -10,7 +10,6 @@ import jaxbern as jb
 from experiments.sweep import (
     cell_order,
     cell_store,
-    compiled_programs,
     sweep_events,
     sweep_local,
     sweep_settings,
@@ -128,12 +127,13 @@ def run(
     Args:
       sweep: what to train.
       root: the store.
-      executor: ``"local"``, in this process, or ``"ray"``.
-      at_once: cells at a time in this process; if not given, the preset's number on
-        processors, else one for each device.
+      executor: ``"local"``, on this machine, or ``"ray"``.
+      at_once: cells at a time on this machine; if not given, the preset's number on
+        CPUs, else one for each device.
       keep_compiled: keep compiled programs in the store.
       live: show bars; if not given, on a terminal only.
-      callbacks: each makes a callback of a training, given the cell.
+      callbacks: each makes a callback of a training, given the cell. They are pickled
+        for other processes: those of Ray, or of several cells at a time on CPUs.
       checkpoint_seconds: as in ``jb.train.fit``.
       ray_options: those of :func:`experiments.sweep.sweep_ray.run`.
 
@@ -175,8 +175,7 @@ def run(
         for each in reading.damaged:
             progress.say(f"{each.name} is damaged: {each.reason}; it is trained again")
         if executor == "local":
-            with compiled_programs.kept(programs):
-                trained = sweep_local.run(jobs, progress, at_once=at_once or 1)
+            trained = sweep_local.run(jobs, progress, programs, at_once=at_once or 1)
         else:
             from experiments.sweep import sweep_ray
 

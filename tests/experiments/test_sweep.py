@@ -147,7 +147,7 @@ def test_two_sweeps_at_once_share_the_cells(whole, tmp_path, log):
 
 
 def test_cells_at_a_time_are_the_same_as_one_after_another(whole, tmp_path):
-    """In threads, whose checkpoints go to the disk at the same time."""
+    """In processes with one thread each, beside which other checkpoints are written."""
     longer = dataclasses.replace(SWEEP, training={"epochs": 12})
     assert not sweep(tmp_path, longer, at_once=2).failed
     data = jb.data.load("collider:higgs", rows=120)
