@@ -16,6 +16,10 @@ from experiments.certified.certified_training import BATCH
 from experiments.comparison.compared_packages import DEEPBERN, TORCH
 
 
+class Diverged(RuntimeError):
+    """Raised when their training ends in numbers that are not finite."""
+
+
 def problem() -> str | None:
     """Why it cannot be run here; None if it can."""
     return TORCH.problem() or DEEPBERN.problem()
@@ -25,7 +29,11 @@ def train(
     kind: str, act: str, seed: int, rows: Rows, *, steps: int, rate: float, eps: float,
     mix: float,
 ) -> Any:  # fmt: skip
-    """Their network of 2x64 neurons, or ``CNNa``, their smallest convolutional one."""
+    """Train their network of 2x64 neurons, or ``CNNa``, their smallest convolutional one.
+
+    Raises:
+      Diverged: the loss, or a value inside of their layers, is not finite.
+    """
     import torch
 
     theirs = importlib.import_module(DEEPBERN.module.partition(".")[0] + ".models")
@@ -50,18 +58,32 @@ def train(
         for group in optimizer.param_groups:
             group["lr"] = rate * 0.5 * (1 + math.cos(math.pi * count / steps))
         optimizer.zero_grad()
-        plain = cross_entropy(model(x[batch]), labels[batch])
+        plain = cross_entropy(_logits(model, x[batch]), labels[batch])
         low = margins(model, x[batch], labels[batch], eps * share)
         logits = -torch.cat([torch.zeros(len(low), 1), low], dim=1)
         robust = cross_entropy(logits, torch.zeros(len(low), dtype=torch.long))
         loss = (1 - mix * share) * plain + mix * share * robust
+        if not torch.isfinite(loss):
+            raise Diverged(f"the loss of step {count} is {float(loss)}")
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
         optimizer.step()
     with torch.no_grad():
-        model(x[:1])  # which sets the bounds of all layers for the last weights
+        _logits(
+            model, x[:1]
+        )  # which sets the bounds of all layers for the last weights
     model.eval()
     return model
+
+
+def _logits(model: Any, x: Any) -> Any:
+    """Their forward pass, which raises a plain Exception once a value is NaN."""
+    try:
+        return model(x)
+    except Exception as problem:
+        if "nan" in str(problem):
+            raise Diverged(str(problem)) from problem
+        raise
 
 
 def _tensors(model: Any, rows: Rows) -> tuple[Any, Any]:

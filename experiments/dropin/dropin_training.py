@@ -1,4 +1,8 @@
-"""Adam on several seeds and learning rates at once: one compiled program per network."""
+"""Adam on several seeds and learning rates at once: one compiled program per network.
+
+Runs are vmapped; on a CPU they follow one another inside the program, which is faster there,
+and gives the time that a single network takes.
+"""
 
 import time
 from collections.abc import Callable
@@ -25,7 +29,7 @@ class Scores:
 
 
 class Program:
-    """One network on one task, for a fixed number of runs side by side.
+    """One network on one task, for a fixed number of runs.
 
     Start, training and scoring are one compiled program, for any number of steps.
     """
@@ -37,7 +41,7 @@ class Program:
         self._build = lambda key: task.build(make, width, nnx.Rngs(key))
         shapes = nnx.state(nnx.eval_shape(lambda: self._build(jax.random.key(0))))
         self.parameters = sum(leaf.size for leaf in jax.tree.leaves(shapes))
-        self._all = jax.jit(jax.vmap(self._run, in_axes=(0, 0, None)))
+        self._all = jax.jit(self._of_all)
 
     def train(self, seeds: list[int], rates: list[float], steps: int) -> Scores:
         """Train one run for each pair of a seed and a rate, ``runs`` at a time."""
@@ -61,6 +65,11 @@ class Program:
         return np.asarray(
             self._all(jnp.asarray(seeds), jnp.asarray(rates, jnp.float32), steps)
         )
+
+    def _of_all(self, seeds, rates, steps):
+        if jax.default_backend() == "cpu":
+            return jax.lax.map(lambda run: self._run(*run, steps), (seeds, rates))
+        return jax.vmap(self._run, in_axes=(0, 0, None))(seeds, rates, steps)
 
     def _run(self, seed, rate, steps):
         """Train one run; a seed has the same batches for every activation."""

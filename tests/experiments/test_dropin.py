@@ -4,8 +4,10 @@ import dataclasses
 import math
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 from scipy import stats
 
 from experiments.dropin import (
@@ -16,6 +18,7 @@ from experiments.dropin import (
     dropin_study,
 )
 from experiments.dropin.dropin_methods import METHODS
+from experiments.dropin.dropin_networks import Cnn
 from experiments.dropin.dropin_tasks import tasks
 from experiments.dropin.dropin_training import Program, Scores, _schedule
 
@@ -221,3 +224,25 @@ def test_unknown_names_are_refused(capsys):
     with pytest.raises(SystemExit):
         dropin_command.main(["--quick", "--tasks", "wave"])
     assert "there is no 'wave'" in capsys.readouterr().err
+
+
+def test_the_cnn_is_one_of_flax_layers():
+    """Its products and reshapes compute what nnx.Conv and nnx.max_pool do."""
+    cnn = Cnn(8, 2, lambda width, rngs: nnx.relu, nnx.Rngs(0))
+    images = jax.random.normal(jax.random.key(1), (3, 8, 8, 1))
+    x = images
+    for conv in (cnn.first, cnn.second):
+        x = nnx.max_pool(nnx.relu(conv(x)), (2, 2), (2, 2))
+    wanted = cnn.last(nnx.relu(cnn.hidden(x.reshape(3, -1))))
+    np.testing.assert_allclose(cnn(images), wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_runs_in_turn_are_the_vmapped_ones():
+    """On a CPU runs follow one another; each is the same training as side by side."""
+    task = waves()
+    program = Program(task, lambda width, rngs: jnp.tanh, 4, 2, task.load())
+    seeds, rates = jnp.arange(2), jnp.float32([0.01, 0.02])
+    together = jax.vmap(program._run, in_axes=(0, 0, None))(seeds, rates, 5)
+    found = program.train([0, 1], [0.01, 0.02], 5)
+    in_turn = np.stack([found.validation, found.test], axis=1)
+    np.testing.assert_allclose(in_turn, together, rtol=1e-4)
