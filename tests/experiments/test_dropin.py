@@ -237,6 +237,8 @@ def test_the_cnn_is_one_of_flax_layers():
     np.testing.assert_allclose(cnn(images), wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
+@jax.numpy_dtype_promotion("standard")
 def test_runs_in_turn_are_the_vmapped_ones():
     """On a CPU runs follow one another; each is the same training as side by side."""
     task = waves()
