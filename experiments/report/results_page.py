@@ -46,7 +46,9 @@ def write(made: Contents, figures: Path, docs: Path, sections: Sequence[Path]) -
     lines = [
         "# Results: the paper's grid, run again",
         "",
-        "Made from a store of trainings by `python -m experiments report --docs docs`; "
+        "Made from a store of trainings by `python -m experiments report --docs docs"
+        + "".join(f" --section {path.name}" for path in sections)
+        + "`; "
         "[running the paper](paper.md) says how to fill one. The paper's numbers are "
         "printed beside ours.",
         "",

@@ -64,6 +64,7 @@ def test_a_section_stands_between_verdicts_and_figures(made):
     places = [text.index(f"## {name}\n") for name in names]
     assert places == sorted(places)
     assert "\n#### A table\n" in text
+    assert "`python -m experiments report --docs docs --section rates.md`" in text
     assert (made / "images" / "results" / "x.png").read_bytes() == PICTURE
 
 
