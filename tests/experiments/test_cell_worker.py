@@ -35,15 +35,15 @@ class Dying(jb.train.Callback):
 
 
 class Slow(jb.train.Callback):
-    """Notes the process, then takes a second for every epoch."""
+    """Notes the process, then takes its time for every epoch."""
 
-    def __init__(self, cell, *, log: str):
+    def __init__(self, cell, *, log: str, seconds: float):
         del cell
-        self._log = Path(log)
+        self._log, self._seconds = Path(log), seconds
 
     def epoch(self, records):
         self._log.write_text(f"{os.getpid()} {os.environ['NPROC']}")
-        time.sleep(1)
+        time.sleep(self._seconds)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_a_cell_whose_workers_all_die_fails_and_the_next_is_trained(worker, tmp_
 
 def test_stop_ends_a_training_after_its_epoch(worker, tmp_path):
     stop, log = threading.Event(), tmp_path / "log"
-    slow = job(tmp_path, functools.partial(Slow, log=str(log)))
+    slow = job(tmp_path, functools.partial(Slow, log=str(log), seconds=1))
     found = []
     thread = threading.Thread(
         target=lambda: found.append(trained(worker, slow, stop)[0])
@@ -113,9 +113,9 @@ def test_stop_ends_a_training_after_its_epoch(worker, tmp_path):
 
 
 def test_a_worker_ends_when_its_sweep_is_gone(worker, tmp_path):
-    """Else the next sweep would find the cell taken."""
+    """In the middle of an epoch: the next sweep would find the cell taken."""
     log = tmp_path / "log"
-    slow = job(tmp_path, functools.partial(Slow, log=str(log)))
+    slow = job(tmp_path, functools.partial(Slow, log=str(log), seconds=600))
     pipe = worker._open()
     pipe.send(slow.events)
     pipe.send(dataclasses.replace(slow, events=None))
