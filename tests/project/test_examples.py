@@ -69,6 +69,16 @@ def test_conversion_of_gelu():
     assert found["after"] < 0.05 * found["before"]
 
 
+def test_conversion_of_a_trained_classifier():
+    """Accuracy stays; logits of smooth activations change less with the degree."""
+    pytest.importorskip("sklearn")
+    rows = result_of("convert_digits.py", steps=60)
+    assert all(abs(row["after"] - row["before"]) < 0.015 for row in rows)
+    change = {(r["activation"], r["degree"]): r["change"] / r["logit"] for r in rows}
+    assert change["gelu", 25] <= change["gelu", 15] < 0.002 < change["gelu", 9] < 0.03
+    assert change["relu", 25] < change["relu", 15] < change["relu", 9] < 0.15
+
+
 def test_loading_for_inference():
     found = result_of("load_for_inference.py")
     assert found["accuracy"] > 0.93
