@@ -149,3 +149,28 @@ def test_a_method_that_is_not_there(capsys):
     with pytest.raises(SystemExit):
         certified_command.main(["--methods", "mlp gelu"])
     assert "there is no 'mlp gelu'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("bad", "trained"), [({1, 3}, 2), (set(range(1, 99)), 0)])
+def test_what_diverges_is_neither_chosen_nor_judged(bad, trained, monkeypatch):
+    """Of DeepBern-Nets: a rate that diverges, and seeds whose start is NaN already."""
+
+    def train(kind, act, seed, rows, *, rate, **options):
+        if rate > 0.1 or seed in bad:
+            raise deepbern_training.Diverged("nan")
+        return seed
+
+    monkeypatch.setattr(deepbern_training, "problem", lambda: None)
+    monkeypatch.setattr(deepbern_training, "train", train)
+    monkeypatch.setattr(deepbern_training, "scores", lambda *given: [0.9, 0.8, 0.7])
+    monkeypatch.setattr(certified_study, "Converted", lambda model: model)
+    monkeypatch.setattr(certified_study, "_proved", lambda seed, test: [seed, 0.8, 0.7])
+    setting = dataclasses.replace(certified_study.QUICK, rates=(5e-3, 2e-2))
+    found = certified_study.one("mlp deepbern:3", setting)
+    assert found.rate == pytest.approx(0.05)
+    if trained:
+        assert found.scores[:, 0].tolist() == [2, 4]
+        assert "2 of 4 seeds diverged" in found.note
+    else:
+        assert np.isnan(found.scores).all()
+        assert f"{certified_study.MOST_DIVERGED} of " in found.note
