@@ -61,9 +61,10 @@ def _convolved(conv: nnx.Conv, x: jax.Array) -> jax.Array:
     shifted = [
         padded[:, i : i + side, j : j + side] for i in range(3) for j in range(3)
     ]
-    kernel = conv.kernel[...]
+    kernel, bias = conv.kernel[...], conv.bias
+    assert bias is not None  # as nnx.Conv makes it
     product = jnp.concatenate(shifted, -1) @ kernel.reshape(-1, kernel.shape[-1])
-    return product + conv.bias[...][None, None, None]
+    return product + bias[...][None, None, None]
 
 
 def _pooled(x: jax.Array) -> jax.Array:

@@ -68,7 +68,8 @@ class Program:
 
     def _of_all(self, seeds, rates, steps):
         if jax.default_backend() == "cpu":
-            return jax.lax.map(lambda run: self._run(*run, steps), (seeds, rates))
+            runs = (seeds, rates)
+            return jax.lax.map(lambda run: self._run(run[0], run[1], steps), runs)
         return jax.vmap(self._run, in_axes=(0, 0, None))(seeds, rates, steps)
 
     def _run(self, seed, rate, steps):

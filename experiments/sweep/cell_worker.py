@@ -51,6 +51,7 @@ class Worker:
 
         A worker that dies is replaced, and the new one continues from the checkpoint.
         """
+        code = None
         for _ in range(DEATHS):
             try:
                 return self._attempt(job, stop, watch)
@@ -75,7 +76,7 @@ class Worker:
         if self._sent is not job.events:  # the events go once for all cells
             pipe.send(job.events)
             self._sent = job.events
-        pipe.send(dataclasses.replace(job, events=None))
+        pipe.send(dataclasses.replace(job, events=_SENT))
         told = False
         while True:
             if stop.is_set() and not told:
@@ -108,6 +109,7 @@ class Worker:
 
 
 _STOP = "stop"
+_SENT: Any = None  # in the place of events that the worker has already
 
 
 @contextmanager
@@ -128,7 +130,7 @@ def _serve(pipe: Connection, programs: Path | None) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     inbox = _Inbox(pipe)
-    events = None
+    events = _SENT
     with compiled_programs.kept(programs):
         while True:
             message = inbox.next()
@@ -174,7 +176,7 @@ class _Inbox:
                 # The sweep has ended or was killed: the next one goes on from the last
                 # checkpoint, and must not find this process still training.
                 os._exit(0)
-            if message == _STOP:
+            if isinstance(message, str):  # _STOP
                 self.stop.set()
                 continue
             with self._came:
