@@ -289,5 +289,6 @@ def test_a_cell_that_fails_is_told(tmp_path, monkeypatch):
         raise RuntimeError("no luck")
 
     monkeypatch.setattr(jb.train, "fit", fit)
+    monkeypatch.setattr(training, "JOBS", 1)  # several are trained in other processes
     with pytest.raises(training.Failed, match="1x2-relu: RuntimeError: no luck"):
         sensitivity_run.run(tmp_path, TINY, source="collider")
