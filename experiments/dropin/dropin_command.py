@@ -14,7 +14,7 @@ the learning rate that is best on validation rows; fresh seeds are judged on tes
 paired. Beside equal steps stand equal parameters and equal time.
 
   python -m experiments dropin --quick     4 minutes of CPU time, a first impression
-  python -m experiments dropin             the full study, about an hour and a half of CPU time
+  python -m experiments dropin             the full study, a good hour of CPU time
 
 Each finished task is kept in the folder of the results: the same command, stopped and
 started again, continues with the next one.
