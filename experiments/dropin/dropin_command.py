@@ -13,7 +13,7 @@ BernsteinAct: its defaults, one polynomial per layer, and the paper's. Each meth
 the learning rate that is best on validation rows; fresh seeds are judged on test rows,
 paired. Beside equal steps stand equal parameters and equal time.
 
-  python -m experiments dropin --quick     4 minutes of CPU time, a first impression
+  python -m experiments dropin --quick     2 minutes of CPU time, a first impression
   python -m experiments dropin             the full study, a good hour of CPU time
 
 Each finished task is kept in the folder of the results: the same command, stopped and
