@@ -15,10 +15,8 @@ from experiments.certified.deepbern_proofs import Converted
 RADII = (0.05, 0.1)
 ACTIVATIONS = ("bernstein:3", "bernstein:5", "bernstein:9", "relu")
 DEEPBERN = ("mlp deepbern:3", "mlp deepbern:5", "cnn deepbern:3")
-
-MOST_DIVERGED = (
-    9  # seeds of DeepBern-Nets that may diverge; some do in their first step
-)
+# Seeds of DeepBern-Nets that may diverge before the method is given up.
+MOST_DIVERGED = 9
 
 
 @dataclasses.dataclass(frozen=True)

@@ -69,9 +69,8 @@ def train(
         torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
         optimizer.step()
     with torch.no_grad():
-        _logits(
-            model, x[:1]
-        )  # which sets the bounds of all layers for the last weights
+        # A forward pass sets the bounds of all layers, here for the last weights.
+        _logits(model, x[:1])
     model.eval()
     return model
 

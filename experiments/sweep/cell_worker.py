@@ -27,6 +27,9 @@ DEATHS = 3  # of workers, before a cell counts as failed
 _POLL_SECONDS = 0.2
 # The size of the pools that XLA:CPU makes. It is read when a process first uses JAX.
 _THREADS = {"NPROC": "1"}
+# Messages to a worker are Events, then Jobs that leave out these events, and this word.
+_STOP = "stop"
+_LEFT_OUT: Any = None
 _starting = threading.Lock()  # of processes: the environment is changed meanwhile
 
 
@@ -76,7 +79,7 @@ class Worker:
         if self._sent is not job.events:  # the events go once for all cells
             pipe.send(job.events)
             self._sent = job.events
-        pipe.send(dataclasses.replace(job, events=_SENT))
+        pipe.send(dataclasses.replace(job, events=_LEFT_OUT))
         told = False
         while True:
             if stop.is_set() and not told:
@@ -108,10 +111,6 @@ class Worker:
         return self._process.exitcode
 
 
-_STOP = "stop"
-_SENT: Any = None  # in the place of events that the worker has already
-
-
 @contextmanager
 def _environment(variables: dict[str, str]) -> Iterator[None]:
     """Set variables that the user has not set, for processes that are started meanwhile."""
@@ -130,7 +129,7 @@ def _serve(pipe: Connection, programs: Path | None) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     inbox = _Inbox(pipe)
-    events = _SENT
+    events = _LEFT_OUT
     with compiled_programs.kept(programs):
         while True:
             message = inbox.next()
