@@ -11,9 +11,15 @@ from experiments.core.tables import (
     markdown,
     shape_name,
 )
-from experiments.report import report_drawing
-from experiments.report.grid_groups import METRICS, activation_name, activation_order
+from experiments.report import intervals, report_drawing
+from experiments.report.grid_groups import (
+    METRICS,
+    RELU,
+    activation_name,
+    activation_order,
+)
 from experiments.sensitivity.event_study import EventStudy, Trained
+from experiments.sensitivity.sensitivity_study import DEFAULT
 
 Shape = tuple[int, int]
 
@@ -76,21 +82,53 @@ def ranking(found: Sequence[Trained], shape: Shape, rows: int) -> list[str]:
 
 
 def sentences(found: Sequence[Trained]) -> list[str]:
-    """Say whether the order of the activations changes as data grow."""
+    """Say how the activations rank, and whether the degrees change places as data grow."""
     lines = []
     for shape in shapes(found):
-        sizes = sorted({r.rows for r in found if (r.cell.depth, r.cell.width) == shape})
-        first, last = (ranking(found, shape, rows) for rows in (sizes[0], sizes[-1]))
-        order = [", ".join(map(activation_name, names)) for names in (first, last)]
-        degrees = [
-            [n for n in names if n.startswith("bernstein")] for names in (first, last)
+        own = [r for r in found if (r.cell.depth, r.cell.width) == shape]
+        sizes = sorted({r.rows for r in own})
+        orders = [
+            f"{', '.join(map(activation_name, ranking(found, shape, rows)))} on {rows:,}"
+            for rows in (sizes[0], sizes[-1])
         ]
-        turned = "turns" if degrees[0] != degrees[1] else "stays"
-        lines.append(
-            f"{shape[0]}×{shape[1]}, by AUC: {order[0]} on {sizes[0]:,} events; {order[1]} on "
-            f"{sizes[-1]:,}. The order of the degrees {turned}."
+        line = f"{shape[0]}×{shape[1]}, by AUC: {orders[0]} events; {orders[1]}."
+        degrees = sorted(
+            {r.cell.activation for r in own if r.cell.activation != RELU},
+            key=activation_order,
         )
+        if len(degrees) > 1:
+            leads = {rows: _lead(own, rows, degrees) for rows in (sizes[0], sizes[-1])}
+            line += _change(
+                leads, *(activation_name(n) for n in degrees[:: len(degrees) - 1])
+            )
+        lines.append(line)
     return lines
+
+
+def _lead(
+    own: Sequence[Trained], rows: int, degrees: Sequence[str]
+) -> intervals.Interval:
+    """Return the AUC of the highest degree minus that of the lowest, seed by seed."""
+    low, high = (
+        next(r.aucs for r in own if r.rows == rows and r.cell.activation == name)
+        for name in degrees[:: len(degrees) - 1]
+    )
+    return intervals.interval(high[seed] - low[seed] for seed in low.keys() & high)
+
+
+def _change(leads: dict[int, intervals.Interval], low: str, high: str) -> str:
+    first, last = leads.values()
+    numbers = ", ".join(
+        f"{lead.mean:+.4f} ± {lead.half:.4f} on {rows:,}"
+        for rows, lead in leads.items()
+    )
+    if first.sign * last.sign < 0:
+        verdict = "The order turns."
+    elif first.sign * last.sign > 0:
+        verdict = "The order stays."
+    else:
+        verdict = "An interval that holds zero does not tell which is ahead."
+    return f" {high} minus {low}, seed by seed: {numbers} events. {verdict}"
 
 
 def draw(found: Sequence[Trained], path: Path) -> None:
@@ -132,12 +170,17 @@ def write(out: Path, found: Sequence[Trained], study: EventStudy) -> str:
     own = table(found)
     (out / "events.csv").write_text(comma_separated(own))
     draw(found, out / "events")
-    sizes = ", ".join(f"{part.rows:,}" for part in study.parts())
+    runs = [
+        f"{part.rows:,} events: at most {config.epochs} epochs of batch {config.batch_size:,}"
+        for part in study.parts()
+        for config in [part.config(DEFAULT, part.networks[0])]
+    ]
     text = "\n".join(
         [
             "# Degree and the number of events",
             "",
-            f"Residual networks on simulated HIGGS events: {sizes} of them.",
+            "Residual networks on simulated HIGGS events, one in five for validation, at the "
+            f"paper's learning rate. {'; '.join(runs)}.",
             "",
             *(f"- {line}" for line in sentences(found)),
             "",

@@ -5,7 +5,7 @@ finds the opposite. The events are simulated, so any number is available.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ class EventStudy:
       training: options of ``TrainConfig``; ``epochs`` follows the number of events.
       paper_shapes: networks that are trained on as many events as HIGGS has too, by the
         paper's rules.
+      paper_epochs: their most epochs; None for as many as the paper allows.
     """
 
     sizes: tuple[int, ...] = (20_000, 80_000, 320_000, 1_300_000)
@@ -47,6 +48,7 @@ class EventStudy:
     )
     training: tuple[tuple[str, Any], ...] = (("batch_size", 1000),)
     paper_shapes: tuple[tuple[int, int], ...] = ()
+    paper_epochs: int | None = None
 
     def parts(self) -> list["Part"]:
         """Make a part for each number of events, the smallest first."""
@@ -56,7 +58,10 @@ class EventStudy:
         ]
         if self.paper_shapes:
             whole = PUBLISHED_EVENTS[GROUP.dataset]
-            found.append(Part(whole, self._cells(self.paper_shapes), ()))
+            limit = (
+                () if self.paper_epochs is None else (("epochs", self.paper_epochs),)
+            )
+            found.append(Part(whole, self._cells(self.paper_shapes), limit))
         return found
 
     def _cells(self, shapes: Sequence[tuple[int, int]]) -> tuple[Cell, ...]:
@@ -103,10 +108,11 @@ class Part:
 
 @dataclasses.dataclass(frozen=True)
 class Trained:
-    """A network on a number of events, over its seeds."""
+    """A network on a number of events, over its seeds, with the AUC of each."""
 
     rows: int
     row: intervals.Row
+    aucs: Mapping[int, float]
 
     @property
     def cell(self) -> Cell:
@@ -122,9 +128,14 @@ def run(
     for part in study.parts():
         given = sweep_events.load(GROUP.dataset, COLLIDER, part.rows)
         results = train(part, given, out / str(part.rows), done)[DEFAULT.name]
+        seeds = models(results)
         found += [
-            Trained(part.rows, row)
-            for row in intervals.table(models(results), GROUP)
+            Trained(
+                part.rows,
+                row,
+                {model.seed: model.auc for model in seeds if model.cell == row.cell},
+            )
+            for row in intervals.table(seeds, GROUP)
             if row.cell in part.networks
         ]
     return found
