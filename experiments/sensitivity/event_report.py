@@ -87,36 +87,33 @@ def sentences(found: Sequence[Trained]) -> list[str]:
     for shape in shapes(found):
         own = [r for r in found if (r.cell.depth, r.cell.width) == shape]
         sizes = sorted({r.rows for r in own})
-        orders = [
-            f"{', '.join(map(activation_name, ranking(found, shape, rows)))} on {rows:,}"
-            for rows in (sizes[0], sizes[-1])
-        ]
-        line = f"{shape[0]}×{shape[1]}, by AUC: {orders[0]} events; {orders[1]}."
-        degrees = sorted(
-            {r.cell.activation for r in own if r.cell.activation != RELU},
-            key=activation_order,
+        ends = list(dict.fromkeys((sizes[0], sizes[-1])))
+        orders = (
+            f"{', '.join(map(activation_name, ranking(own, shape, rows)))} on {rows:,} events"
+            for rows in ends
         )
-        if len(degrees) > 1:
-            leads = {rows: _lead(own, rows, degrees) for rows in (sizes[0], sizes[-1])}
+        line = f"{shape[0]}×{shape[1]}, by AUC: {'; '.join(orders)}."
+        degrees = sorted(
+            {r.cell.activation for r in own} - {RELU}, key=activation_order
+        )
+        if len(degrees) > 1 and len(ends) > 1:
+            low, high = degrees[0], degrees[-1]
             line += _change(
-                leads, *(activation_name(n) for n in degrees[:: len(degrees) - 1])
+                low, high, {rows: _lead(own, rows, low, high) for rows in ends}
             )
         lines.append(line)
     return lines
 
 
-def _lead(
-    own: Sequence[Trained], rows: int, degrees: Sequence[str]
-) -> intervals.Interval:
-    """Return the AUC of the highest degree minus that of the lowest, seed by seed."""
-    low, high = (
-        next(r.aucs for r in own if r.rows == rows and r.cell.activation == name)
-        for name in degrees[:: len(degrees) - 1]
-    )
-    return intervals.interval(high[seed] - low[seed] for seed in low.keys() & high)
+def _lead(own: Sequence[Trained], rows: int, low: str, high: str) -> intervals.Interval:
+    """Return the AUC of one activation minus that of another, seed by seed."""
+    aucs = {r.cell.activation: r.aucs for r in own if r.rows == rows}
+    seeds = aucs[low].keys() & aucs[high].keys()
+    return intervals.interval(aucs[high][seed] - aucs[low][seed] for seed in seeds)
 
 
-def _change(leads: dict[int, intervals.Interval], low: str, high: str) -> str:
+def _change(low: str, high: str, leads: dict[int, intervals.Interval]) -> str:
+    """Say how the lead of the high degree changes with the number of events."""
     first, last = leads.values()
     numbers = ", ".join(
         f"{lead.mean:+.4f} ± {lead.half:.4f} on {rows:,}"
@@ -128,7 +125,8 @@ def _change(leads: dict[int, intervals.Interval], low: str, high: str) -> str:
         verdict = "The order stays."
     else:
         verdict = "An interval that holds zero does not tell which is ahead."
-    return f" {high} minus {low}, seed by seed: {numbers} events. {verdict}"
+    pair = f"{activation_name(high)} minus {activation_name(low)}"
+    return f" {pair}, seed by seed: {numbers} events. {verdict}"
 
 
 def draw(found: Sequence[Trained], path: Path) -> None:

@@ -33,8 +33,8 @@ def test_a_turn_of_the_order_is_said():
     [line] = event_report.sentences([*FEW, *MANY, higher])
     assert line == (
         "5×16, by AUC: DBN n=3, DBN n=9, DBN n=25, ReLU on 100 events; DBN n=25, DBN n=9, "
-        "DBN n=3, ReLU on 900. DBN n=25 minus DBN n=3, seed by seed: -0.0200 ± 0.0025 on "
-        "100, +0.0200 ± 0.0025 on 900 events. The order turns."
+        "DBN n=3, ReLU on 900 events. DBN n=25 minus DBN n=3, seed by seed: -0.0200 ± "
+        "0.0025 on 100, +0.0200 ± 0.0025 on 900 events. The order turns."
     )
 
 
@@ -48,6 +48,11 @@ def test_no_turn_is_claimed_that_depends_on_a_seed():
     doubtful = at(900, "bernstein:25", 0.79, 0.79, 0.84)
     [line] = event_report.sentences([*FEW, *MANY, doubtful])
     assert line.endswith("An interval that holds zero does not tell which is ahead.")
+
+
+def test_one_number_of_events_has_a_ranking_and_no_change():
+    [line] = event_report.sentences(FEW)
+    assert line == "5×16, by AUC: DBN n=3, DBN n=9, DBN n=25, ReLU on 100 events."
 
 
 def test_epochs_follow_the_number_of_events():
