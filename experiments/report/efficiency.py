@@ -53,7 +53,8 @@ class Row:
       qualifying: how many DBN models are better, for each degree.
       best: the smallest of them; None if there is none.
       compared: DBN models of the group that are trained.
-      untrained: DBN models of the group that are not trained; each might qualify.
+      untrained: DBN models of the group that are not trained, with the seeds that others
+        have; each might qualify.
       final: whether the untrained models have too many parameters to change the best DBN.
         If not, the efficiency can only rise.
     """
@@ -86,6 +87,7 @@ def table(models: Sequence[Model], group: Group, metric: Metric) -> list[Row]:
     own = within(models, group)
     cells = [*group.cells(), *(model.cell for model in own)]
     trained = {model.cell for model in own}
+    seeds = len({model.seed for model in own}) or len(SEEDS)
     missing = [
         cell
         for cell in group.cells()
@@ -95,7 +97,7 @@ def table(models: Sequence[Model], group: Group, metric: Metric) -> list[Row]:
     smallest = min((cell.parameters for cell in missing), default=0)
     return [
         _row(Cell(group.dataset, group.residual, *shape, RELU), own, dbn, metric,
-             missing=len(missing), smallest=smallest)
+             untrained=len(missing) * seeds, smallest=smallest)
         for shape in shapes(cells)
     ]  # fmt: skip
 
@@ -106,10 +108,10 @@ def _row(
     dbn: Sequence[Model],
     metric: Metric,
     *,
-    missing: int,
+    untrained: int,
     smallest: int,
 ) -> Row:
-    """Judge one architecture; ``missing`` DBN cells have at least ``smallest`` parameters."""
+    """Judge one architecture; untrained DBN models have ``smallest`` parameters or more."""
     values = [getattr(m, metric.name) for m in own if m.cell == relu]
     values = [value for value in values if value == value]  # an AUC may be NaN
     baseline = metric.best(values) if values else None
@@ -131,8 +133,8 @@ def _row(
         qualifying=counts,
         best=best,
         compared=len(dbn),
-        untrained=missing * len(SEEDS),
-        final=not missing or (best is not None and best.parameters <= smallest),
+        untrained=untrained,
+        final=not untrained or (best is not None and best.parameters <= smallest),
     )
 
 

@@ -87,6 +87,22 @@ def test_no_verdict_turns_on_one_seed(seed):
     assert found.status is Status.HOLDS
 
 
+def test_half_of_the_models_still_decide_with_a_seed_left_out():
+    """The left-out seed of untrained cells must not count as missing."""
+    half = [cell for cell in paper() if cell.residual and cell.width <= 32]
+    store = [
+        trained(cell, [0.7 if cell.degree is None else 0.8] * 3, [0.5] * 3)
+        for cell in half
+        if cell.degree is not None or cell.activation == "relu"
+    ]
+    [found] = (v.ours for v in judged(store) if v.claim.key == "qualifying")
+    assert found.status is Status.HOLDS
+    # One cell less is less than half of the models.
+    [found] = (v.ours for v in judged(store[:-1]) if v.claim.key == "qualifying")
+    assert found.status is Status.OPEN
+    assert not found.on_one_seed
+
+
 def test_what_is_not_settled_decides_nothing_but_is_told():
     found = judge("all", [Case("here", False, settled=False, value=0.5)])
     assert found.status is Status.OPEN
