@@ -1,8 +1,7 @@
 """The paper's networks start with the numbers they had before layers got new defaults.
 
-``fixtures/paper_start.json`` was written by the code before that, on the version of JAX
-named in it, nine digits each: float32 exactly. Another version may draw normal numbers
-with other last bits.
+``fixtures/paper_start.json`` was written by the code before that. Another version of JAX or
+another processor, with other vector instructions, gives other last bits.
 """
 
 import json
@@ -46,8 +45,6 @@ def starts():
 )
 def test_networks(name, starts):
     (coeffs, logits), kept = starts[name], KEPT[name]
-    if jax.__version__ == KEPT["jax"]:
-        np.testing.assert_array_equal(np.float32(coeffs), np.float32(kept["coeffs"]))
     np.testing.assert_allclose(coeffs, kept["coeffs"], rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(logits, kept["logits"], rtol=1e-4, atol=1e-6)
 
