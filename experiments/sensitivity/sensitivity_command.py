@@ -27,7 +27,7 @@ _EVENTS = """\
 With some ten thousand events a low degree has the higher AUC; the paper, with millions, says
 the opposite. Does the order of the degrees turn as data grow? Trains ReLU and n=3, 9, 25 at
 5x16 and 15x32 on 20,000 to 1,300,000 simulated events; --paper adds 5x16 on 11,000,000 by the
-paper's rules, which takes hours on two cores, with --paper-epochs 15 half an hour. It can be
+paper's rules, which takes an hour or more on two cores; --paper-epochs limits it. It can be
 stopped: the same command goes on where it was.
 """
 _RATES = """\
