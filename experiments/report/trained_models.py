@@ -46,6 +46,8 @@ class Model:
       epochs: how many it trained.
       seconds: its share of the time of those epochs: all seeds of a cell train in one
         program, so each is given the time of its epochs divided by the number of seeds.
+        The time of an epoch is the median: the first one compiles, and a machine may
+        sleep during another.
       flops: of the training (see above); None if the number of
         events is not known.
     """
@@ -106,7 +108,7 @@ def _model(result: CellResult, seed: int) -> Model:
         auc=_highest(history["auc"]),
         loss=float(history["train_loss"][-1]),
         epochs=epochs,
-        seconds=float(np.sum(history["seconds"])) / len(result.history),
+        seconds=epochs * float(np.median(history["seconds"])) / len(result.history),
         flops=None if per_epoch is None else epochs * per_epoch,
     )
 

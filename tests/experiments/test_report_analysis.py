@@ -221,6 +221,14 @@ def test_seconds_are_shared_by_the_seeds_of_a_program():
     assert row.dbn[3] is None
 
 
+def test_an_interruption_during_one_epoch_does_not_count_as_training_time():
+    relu = result(SMALL, [[0.6] * 5] * 3, seconds=2.0)
+    for columns in relu.history.values():
+        columns["seconds"][3] = 4000.0
+
+    assert runtime.runtime(relu) == runtime.Runtime(seconds=10 / 3, epochs=5)
+
+
 def test_intervals_are_students_and_differences_are_paired():
     store = [
         trained(SMALL, [0.70, 0.80, 0.90], [0.5, 0.5, 0.5]),
