@@ -99,7 +99,7 @@ def sentences(found: Sequence[Trained]) -> list[str]:
         if len(degrees) > 1 and len(ends) > 1:
             low, high = degrees[0], degrees[-1]
             line += _change(
-                low, high, {rows: _lead(own, rows, low, high) for rows in ends}
+                low, high, {rows: _lead(own, rows, low, high) for rows in sizes}
             )
         lines.append(line)
     return lines
@@ -114,7 +114,7 @@ def _lead(own: Sequence[Trained], rows: int, low: str, high: str) -> intervals.I
 
 def _change(low: str, high: str, leads: dict[int, intervals.Interval]) -> str:
     """Say how the lead of the high degree changes with the number of events."""
-    first, last = leads.values()
+    first, *_, last = leads.values()
     numbers = ", ".join(
         f"{lead.mean:+.4f} ± {lead.half:.4f} on {rows:,}"
         for rows, lead in leads.items()

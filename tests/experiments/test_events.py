@@ -38,6 +38,18 @@ def test_a_turn_of_the_order_is_said():
     )
 
 
+def test_the_lead_is_told_for_every_number_of_events():
+    middle = [
+        at(300, "bernstein:3", 0.7, 0.8, 0.9),
+        at(300, "bernstein:25", 0.7, 0.8, 0.9),
+    ]
+    higher = at(900, "bernstein:25", 0.80, 0.821, 0.839)
+    [line] = event_report.sentences([*FEW, *MANY, higher, *middle])
+    assert "-0.0200 ± 0.0025 on 100, +0.0000 ± 0.0000 on 300, +0.0200" in line
+    assert "ReLU on 300" not in line
+    assert line.endswith("The order turns.")
+
+
 def test_the_same_lead_on_all_events_is_said():
     lower = at(900, "bernstein:25", 0.77, 0.791, 0.809)
     [line] = event_report.sentences([*FEW, *MANY, lower])
