@@ -45,10 +45,11 @@ class Split:
       maximum: maximum of each feature over the training rows, float32 ``[S, d]``.
     """
 
-    train: np.ndarray | jax.Array
-    test: np.ndarray | jax.Array
-    minimum: np.ndarray | jax.Array
-    maximum: np.ndarray | jax.Array
+    # JAX also makes this pytree of other leaves: shapes, descriptions of arguments.
+    train: Any
+    test: Any
+    minimum: Any
+    maximum: Any
 
     def __getitem__(self, member: int) -> "Split":
         """Return the split of one seed, by its position."""

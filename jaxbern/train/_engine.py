@@ -9,7 +9,7 @@ import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +30,7 @@ from jaxbern.train._epoch import (
     over_seeds,
 )
 from jaxbern.train._learner import Metrics, Rules, Running, Scores, State
+from jaxbern.train._resident import Resident, SideBySide
 from jaxbern.train._shuffle import order
 
 
@@ -40,7 +41,7 @@ def engine(
     *,
     devices: Sequence[jax.Device] | None = None,
     device_bytes: int | None = None,
-) -> "tuple[State, Resident | Streamed]":
+) -> "tuple[State, Resident | SideBySide | Streamed]":
     """Return the initial state of all seeds, and the engine that runs their epochs."""
     mesh = mesh_for(config.batch_size, devices)
     rules = Rules.of(config, mesh.devices.flat[0].platform)
@@ -55,9 +56,11 @@ def engine(
     keys, state = start(*everywhere(mesh, numbers), rules=rules)
     rows = Data(data.x, data.y, split, keys)
     needed = sum(a.nbytes for a in jax.tree.leaves(rows[:3]))
-    if device_bytes is None or needed <= device_bytes:
-        return state, Resident(rows, rules=rules, mesh=mesh)
-    return state, Streamed(rows, rules=rules, mesh=mesh, device_bytes=device_bytes)
+    if device_bytes is not None and needed > device_bytes:
+        return state, Streamed(rows, rules=rules, mesh=mesh, device_bytes=device_bytes)
+    # Programs of several devices wait for each other, so only one may run at a time.
+    apart = rules.on_cpu and mesh.size == 1 and len(config.seeds) > 1
+    return state, (SideBySide if apart else Resident)(rows, rules=rules, mesh=mesh)
 
 
 @functools.partial(jax.jit, static_argnames="rules")
@@ -85,29 +88,6 @@ def _half_of_memory(device: jax.Device) -> int | None:
     """Return half of the device's memory for data; None if the device does not say."""
     stats = device.memory_stats() or {}
     return stats["bytes_limit"] // 2 if "bytes_limit" in stats else None
-
-
-class Resident:
-    """Trains on rows that are on the device: an epoch is one call."""
-
-    def __init__(self, data: Data, *, rules: Rules, mesh: Mesh):
-        """Copy the rows to each device, once for all seeds."""
-        self.keys = data.keys
-        x, y, split = everywhere(mesh, data[:3])
-        self._data = Data(x, y, split, data.keys)
-        self._options = {"rules": rules, "mesh": mesh}
-        self._run: Any = functools.partial(_epoch.run, **self._options)
-
-    def run(self, state: State, epoch: int) -> tuple[State, Metrics]:
-        """Train all seeds for one epoch; ``state`` is donated."""
-        return self._run(state, self._data, np.int32(epoch))
-
-    def compile(self, state: State) -> Any:
-        """Compile the epoch; returns JAX's compiled program, which ``run`` then calls."""
-        first = np.int32(0)
-        lowered = _epoch.run.lower(state, self._data, first, **self._options)
-        self._run = lowered.compile()
-        return self._run
 
 
 class Piece(NamedTuple):

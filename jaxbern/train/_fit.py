@@ -34,12 +34,12 @@ def fit(
 ) -> Result:
     """Train all seeds of a configuration at once.
 
-    An epoch of all seeds is one call of one compiled program: shuffle, steps, validation,
-    AUC, learning rate, early stopping. A stopped seed no longer changes while the others
-    continue. The same configuration and data give the same bits on the same machine and
-    versions. On a GPU seeds are vmapped, and a seed gives the same result alone and with
-    others up to rounding; on a CPU they are trained one after another within the program,
-    which is faster there, and give the same bits.
+    An epoch is one compiled program: shuffle, steps, validation, AUC, learning rate, early
+    stopping. A stopped seed no longer changes while the others continue. The same
+    configuration and data give the same bits on the same machine and versions. On a GPU seeds
+    are vmapped, so one call trains all of them, and a seed gives the same result alone and
+    with others up to rounding. On a CPU there is a call for each seed, side by side on its
+    cores, and a seed gives the same bits alone and with others.
 
     With a directory, ``config.json``, ``history.jsonl`` (a line per seed and epoch), the last
     two ``checkpoints`` and, at the end, ``summary.json`` are written. After a kill,
