@@ -12,8 +12,8 @@ _DESCRIPTION = """\
 Runs the whole pipeline on a machine with nothing but Python, in minutes:
 
   1. capacity   what one or two Bernstein neurons learn that ReLU cannot
-  2. sweep      ReLU against DBN n=3 from 5 to 150 layers, and every kind of network of
-                the paper's grid, three seeds each, on simulated events
+  2. sweep      ReLU against DBN n=3 from 5 to 150 layers, then other degrees and networks
+                without skips, three seeds each, on simulated events
   3. report     the paper's tables and figures from these, on one page
 
 It can be stopped and started again: the sweep goes on where it was.

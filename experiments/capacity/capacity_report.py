@@ -20,20 +20,21 @@ from experiments.core.tables import Lines, csv_text, pipe_table
 
 
 def write(outcomes: list[Outcome], out: Path, budget: Budget) -> list[Path]:
-    """Write ``capacity.csv``, ``sensitivity.csv``, ``seeds.csv`` and ``capacity.md``."""
+    """Write ``capacity.csv``, ``seeds.csv``, ``capacity.md`` and, if any, the variants."""
     main = [row for outcome in outcomes for row in rows(outcome)]
-    varied = [
-        row
-        for outcome in outcomes
-        for variant in outcome.task.variants
-        for row in rows(outcome, variant)
-    ]
     texts = {
         "capacity.csv": csv_text(map(dataclasses.asdict, main)),
-        "sensitivity.csv": csv_text(map(dataclasses.asdict, varied)),
         "seeds.csv": csv_text(_every_run(outcomes)),
         "capacity.md": markdown(outcomes, budget),
     }
+    if budget.seeds_of_variants:
+        varied = [
+            row
+            for outcome in outcomes
+            for variant in outcome.task.variants
+            for row in rows(outcome, variant)
+        ]
+        texts["sensitivity.csv"] = csv_text(map(dataclasses.asdict, varied))
     for name, text in texts.items():
         (out / name).write_text(text)
     return [out / name for name in texts]
@@ -52,13 +53,10 @@ def markdown(outcomes: list[Outcome], budget: Budget) -> str:
         "![every seed](seeds.png)",
         "## The data",
         _data(outcomes),
-        "## Sensitivity",
-        f"The same trainings with one thing changed, {budget.seeds_of_variants} seeds each "
-        "(the first line of a task is its base setting, with all seeds).",
-        sensitivity_table(outcomes),
+        *_sensitivity(outcomes, budget),
         "## Seeds whose DBN stays behind the target",
         _failures([failure for outcome in outcomes for failure in failures(outcome)]),
-        _rescued(outcomes, budget),
+        *_rescued(outcomes, budget),
         *_batchnorm(outcomes),
         "## Pictures",
         *(f"![{o.task.title}]({o.task.name}.png)" for o in outcomes),
@@ -88,6 +86,17 @@ def results_table(outcomes: list[Outcome]) -> str:
                 )
             )
     return pipe_table(lines)
+
+
+def _sensitivity(outcomes: list[Outcome], budget: Budget) -> list[str]:
+    if not budget.seeds_of_variants:
+        return []
+    return [
+        "## Sensitivity",
+        f"The same trainings with one thing changed, {budget.seeds_of_variants} seeds each "
+        "(the first line of a task is its base setting, with all seeds).",
+        sensitivity_table(outcomes),
+    ]
 
 
 def sensitivity_table(outcomes: list[Outcome]) -> str:
@@ -221,17 +230,19 @@ def _failures(found: list[Failure]) -> str:
     return pipe_table(lines)
 
 
-def _rescued(outcomes: list[Outcome], budget: Budget) -> str:
+def _rescued(outcomes: list[Outcome], budget: Budget) -> list[str]:
     """Say which failed seeds reach the target with a higher learning rate."""
+    if not budget.seeds_of_variants:
+        return []
     found = [
         f"{outcome.task.title} {', '.join(map(str, seeds))}"
         for outcome in outcomes
         if (seeds := rescued(outcome, FASTER))
     ]
-    return (
+    return [
         f"Of the first {budget.seeds_of_variants} seeds, these reach the target with "
         f"three times the learning rate: {'; '.join(found) or 'none'}."
-    )
+    ]
 
 
 def _every_run(outcomes: list[Outcome]) -> Iterable[dict[str, Any]]:

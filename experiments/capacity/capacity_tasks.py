@@ -107,7 +107,7 @@ class Budget:
     """The amount of training."""
 
     seeds: int = 32
-    seeds_of_variants: int = 8
+    seeds_of_variants: int = 8  # 0 leaves the variants out
     steps: int = 4000
     snapshots: int = 100  # of the parameters, at equal intervals
     frames: int = 36  # maximum number of frames of the animation
@@ -122,6 +122,8 @@ class Budget:
             )
 
 
+# The results alone, without studies of what changes them.
+RESULTS = Budget(seeds_of_variants=0, frames=12, batchnorm=False)
 QUICK = Budget(
     seeds=4, seeds_of_variants=1, steps=300, snapshots=30, frames=4, batchnorm=False
 )

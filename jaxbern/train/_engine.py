@@ -53,18 +53,17 @@ def engine(
         np.float32(config.weight_decay),
         None if config.coeff_decay is None else np.float32(config.coeff_decay),
     )
-    keys, state = start(*everywhere(mesh, numbers), rules=rules)
+    begin = start_on_cpu if rules.on_cpu else start
+    keys, state = begin(*everywhere(mesh, numbers), rules=rules)
     rows = Data(data.x, data.y, split, keys)
     needed = sum(a.nbytes for a in jax.tree.leaves(rows[:3]))
     if device_bytes is not None and needed > device_bytes:
         return state, Streamed(rows, rules=rules, mesh=mesh, device_bytes=device_bytes)
-    # Programs of several devices wait for each other, so only one may run at a time.
-    apart = rules.on_cpu and mesh.size == 1 and len(config.seeds) > 1
-    return state, (SideBySide if apart else Resident)(rows, rules=rules, mesh=mesh)
+    kind = SideBySide if SideBySide.suits(rules, mesh) else Resident
+    return state, kind(rows, rules=rules, mesh=mesh)
 
 
-@functools.partial(jax.jit, static_argnames="rules")
-def start(
+def _start(
     seeds: Shaped[Array, " seeds"],
     learning_rate: Float[Array, ""],
     weight_decay: Float[Array, ""],
@@ -82,6 +81,15 @@ def start(
 
     # A loop instead of vmap takes half the time to compile.
     return lax.map(of_seed, seeds)
+
+
+start = jax.jit(_start, static_argnames="rules")
+# It runs once: on a CPU, compiling takes longer than anything that LLVM could save.
+start_on_cpu = jax.jit(
+    _start,
+    static_argnames="rules",
+    compiler_options={"xla_backend_optimization_level": 0},
+)
 
 
 def _half_of_memory(device: jax.Device) -> int | None:

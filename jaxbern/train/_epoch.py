@@ -39,8 +39,7 @@ class Data(NamedTuple):
     keys: Shaped[Array, " seeds"]  # for shuffling
 
 
-@functools.partial(jax.jit, static_argnames=("rules", "mesh"), donate_argnames="state")
-def run(
+def _run(
     state: State, data: Data, epoch: Int[Array, ""], *, rules: Rules, mesh: Mesh
 ) -> tuple[State, Metrics]:
     """Run one epoch; ``epoch`` counts from 0 and is an array, so that one trace suffices."""
@@ -58,6 +57,15 @@ def run(
 
     after = over_seeds(of_seed, rules)(state, data.split, data.keys)
     return keep_everywhere(mesh, after)
+
+
+_jit = functools.partial(
+    jax.jit, static_argnames=("rules", "mesh"), donate_argnames="state"
+)
+run = _jit(_run)
+# Matrix products that several such programs compute at the same time must not wait for
+# threads of one pool: with all of them waiting, none is left to compute.
+run_on_one_thread = _jit(_run, compiler_options={"xla_cpu_multi_thread_eigen": False})
 
 
 def train(

@@ -37,9 +37,9 @@ def fit(
     An epoch is one compiled program: shuffle, steps, validation, AUC, learning rate, early
     stopping. A stopped seed no longer changes while the others continue. The same
     configuration and data give the same bits on the same machine and versions. On a GPU seeds
-    are vmapped, so one call trains all of them, and a seed gives the same result alone and
-    with others up to rounding. On a CPU there is a call for each seed, side by side on its
-    cores, and a seed gives the same bits alone and with others.
+    are vmapped, so one call trains all of them. On a CPU small networks train side by side, a
+    call for each seed, and large ones in turn within one call, on all cores. Side by side, a
+    seed gives the same bits alone and with others; otherwise the same up to rounding.
 
     With a directory, ``config.json``, ``history.jsonl`` (a line per seed and epoch), the last
     two ``checkpoints`` and, at the end, ``summary.json`` are written. After a kill,

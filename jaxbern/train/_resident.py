@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
@@ -14,17 +13,21 @@ from jaxbern.train import _epoch
 from jaxbern.train._epoch import Data, everywhere
 from jaxbern.train._learner import Metrics, Rules, State
 
+_CACHED = 2**18  # numbers, of 4 bytes: 1 MiB
+
 
 class Resident:
     """Trains all seeds in one program: an epoch is one call."""
 
-    def __init__(self, data: Data, *, rules: Rules, mesh: Mesh):
+    def __init__(
+        self, data: Data, *, rules: Rules, mesh: Mesh, program: Any = _epoch.run
+    ):
         """Copy the rows to each device, once for all seeds."""
         self.keys = data.keys
         x, y, split = everywhere(mesh, data[:3])
         self._data = Data(x, y, split, data.keys)
-        self._options = {"rules": rules, "mesh": mesh}
-        self._run: Any = functools.partial(_epoch.run, **self._options)
+        self._program, self._options = program, {"rules": rules, "mesh": mesh}
+        self._run: Any = functools.partial(program, **self._options)
 
     def run(self, state: State, epoch: int) -> tuple[State, Metrics]:
         """Train all seeds for one epoch; ``state`` is donated."""
@@ -33,7 +36,7 @@ class Resident:
     def compile(self, state: State) -> Any:
         """Compile the epoch; returns JAX's compiled program, which ``run`` then calls."""
         first = np.int32(0)
-        lowered = _epoch.run.lower(state, self._data, first, **self._options)
+        lowered = self._program.lower(state, self._data, first, **self._options)
         self._run = lowered.compile()
         return self._run
 
@@ -46,30 +49,43 @@ class SideBySide:
     A seed has the program that it has alone, hence the same bits.
     """
 
+    @staticmethod
+    def suits(rules: Rules, mesh: Mesh) -> bool:
+        """Return whether this is faster: on one CPU, if a layer fits into a core's cache.
+
+        Programs for several devices wait for each other, so only one may run at a time.
+        """
+        small = rules.batch_size * rules.network.width <= _CACHED
+        return rules.on_cpu and mesh.size == 1 and small
+
     def __init__(self, data: Data, *, rules: Rules, mesh: Mesh):
         """Store the rows once for all seeds."""
         self.keys = data.keys
-        x, y, split = everywhere(mesh, data[:3])
+        x, y = everywhere(mesh, data[:2])
+        own = functools.partial(
+            Resident, rules=rules, mesh=mesh, program=_epoch.run_on_one_thread
+        )
         self._seeds = [
-            Resident(Data(x, y, own_split, own_key), rules=rules, mesh=mesh)
-            for own_split, own_key in _apart((split, data.keys), count=len(data.keys))
+            own(Data(x, y, split, self.keys[k : k + 1]))
+            for k, split in enumerate(_apart(data.split, len(self.keys)))
         ]
         self._program: Any = None
 
     def run(self, state: State, epoch: int) -> tuple[State, Metrics]:
-        """Train all seeds for one epoch."""
-        states = _apart(state, count=len(self._seeds))
+        """Train all seeds for one epoch; the arrays that it returns are NumPy's."""
+        states = _apart(state, len(self._seeds))
         program = self._program or self._compile(states)
 
         def train(seed: Resident, own: State) -> tuple[State, Metrics]:
-            return jax.block_until_ready(seed.run(own, epoch))
+            return jax.device_get(seed.run(own, epoch))
 
         with ThreadPoolExecutor(_at_once(program, len(self._seeds))) as threads:
-            return _together(list(threads.map(train, self._seeds, states)))
+            after = list(threads.map(train, self._seeds, states))
+        return jax.tree.map(lambda *parts: np.concatenate(parts), *after)
 
     def compile(self, state: State) -> Any:
         """Compile the epoch of one seed; returns the program that ``run`` calls for each."""
-        return self._compile(_apart(state, count=len(self._seeds)))
+        return self._compile(_apart(state, len(self._seeds)))
 
     def _compile(self, states: list[State]) -> Any:
         # JAX compiles the first and finds it again for the others. Threads get compiled
@@ -81,16 +97,13 @@ class SideBySide:
         return self._program
 
 
-@functools.partial(jax.jit, static_argnames="count")
-def _apart(tree: Any, *, count: int) -> list[Any]:
-    """Cut the leading axis of each array into ``count`` pieces of length one."""
-    return [jax.tree.map(lambda a, i=i: a[i : i + 1], tree) for i in range(count)]
+def _apart(tree: Any, count: int) -> list[Any]:
+    """Cut the leading axis of each array into ``count`` pieces of length one.
 
-
-@jax.jit
-def _together(trees: list[Any]) -> Any:
-    """Join the arrays of trees along their leading axis."""
-    return jax.tree.map(lambda *parts: jnp.concatenate(parts), *trees)
+    NumPy's views: XLA would compile a program for every shape of network.
+    """
+    arrays = jax.tree.map(np.asarray, tree)
+    return [jax.tree.map(lambda a, k=k: a[k : k + 1], arrays) for k in range(count)]
 
 
 def _at_once(program: Any, seeds: int) -> int:

@@ -9,7 +9,8 @@ import pytest
 import jaxbern as jb
 from jaxbern.train import _engine, _resident
 from jaxbern.train._config import checked_split
-from tests.train.train_cases import IMPATIENT, changed, events
+from jaxbern.train._learner import Rules
+from tests.train.train_cases import IMPATIENT, changed, compilations, events
 
 DATA = events()
 
@@ -39,6 +40,15 @@ def test_values_are_those_of_one_program_of_all_seeds():
             strict=True,
         ):
             np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_the_state_that_was_given_is_not_overwritten():
+    """XLA may reuse donated buffers, and NumPy's arrays can be such buffers."""
+    state, engine = side_by_side()
+    state, _ = engine.run(state, 0)
+    before = jax.tree.map(np.copy, state)
+    engine.run(state, 1)
+    jax.tree.map(np.testing.assert_array_equal, state, before)
 
 
 class Counting:
@@ -86,18 +96,8 @@ def test_as_many_as_half_of_the_memory_holds(monkeypatch, fit, most):
 def test_no_thread_compiles_so_the_settings_of_the_caller_apply():
     """Such a setting belongs to a thread, and makes JAX compile anew."""
     state, engine = side_by_side()
-    compiled_in = []
-
-    def listen(name, *_, **__):
-        if name.startswith("/jax/core/compile"):
-            compiled_in.append(threading.current_thread())
-
-    jax.monitoring.register_event_duration_secs_listener(listen)
-    try:
-        with jax.default_matmul_precision("float32"):
-            engine.run(state, 0)
-    finally:
-        jax.monitoring.unregister_event_duration_listener(listen)
+    with compilations() as compiled_in, jax.default_matmul_precision("float32"):
+        engine.run(state, 0)
     assert set(compiled_in) == {threading.current_thread()}
 
 
@@ -121,7 +121,21 @@ def test_every_seed_gets_the_bits_that_it_gets_alone():
         )
 
 
-def test_one_seed_needs_no_threads():
-    config = changed(seeds=(1,))
-    _, engine = _engine.engine(config, DATA, checked_split(config, DATA))
-    assert isinstance(engine, _resident.Resident)
+@pytest.mark.parametrize(
+    "batch_size, width, devices, suits",
+    [
+        (1024, 256, 1, True),
+        (1025, 256, 1, False),
+        (16384, 17, 1, False),
+        (1024, 256, 2, False),
+    ],
+)
+def test_on_one_cpu_and_if_a_layer_fits_into_the_cache(
+    batch_size, width, devices, suits
+):
+    network = jb.train.NetworkConfig(3, depth=1, width=width, activation="relu")
+    config = changed(network=network, batch_size=batch_size)
+    mesh = jax.sharding.AbstractMesh((devices,), ("rows",))
+    found = _resident.SideBySide.suits(Rules.of(config, "cpu"), mesh)
+    assert found == suits
+    assert not _resident.SideBySide.suits(Rules.of(config, "gpu"), mesh)

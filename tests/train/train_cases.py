@@ -3,8 +3,12 @@
 Programs are compiled per shape and rules, so there are few of these.
 """
 
+import contextlib
 import dataclasses
+import threading
+from collections.abc import Iterator
 
+import jax
 import numpy as np
 
 import jaxbern as jb
@@ -46,8 +50,6 @@ def changed(config: TrainConfig = IMPATIENT, **options) -> TrainConfig:
 
 def assert_same_bits(one: jb.train.Result, other: jb.train.Result) -> None:
     """Assert equal histories (except for times), stops and networks."""
-    import jax
-
     assert one.stops == other.stops
     assert one.best_epoch == other.best_epoch
     for seed, columns in one.history.items():
@@ -57,3 +59,19 @@ def assert_same_bits(one: jb.train.Result, other: jb.train.Result) -> None:
             )
     jax.tree.map(np.testing.assert_array_equal, one.best, other.best)
     jax.tree.map(np.testing.assert_array_equal, one.final, other.final)
+
+
+@contextlib.contextmanager
+def compilations() -> Iterator[list[threading.Thread]]:
+    """Collect the thread of each thing that JAX traces, lowers or compiles meanwhile."""
+    found = []
+
+    def listen(name, *_, **__):
+        if name.startswith("/jax/core/compile"):
+            found.append(threading.current_thread())
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        yield found
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
