@@ -1,6 +1,6 @@
 """AUC and loss against the number of events: a table, a figure and a paragraph."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from experiments.core.tables import (
@@ -22,6 +22,7 @@ from experiments.sensitivity.event_study import EventStudy, Trained
 from experiments.sensitivity.sensitivity_study import DEFAULT
 
 Shape = tuple[int, int]
+SHOWN_LEAD = 0.03  # in AUC: larger differences, on few events, leave the figure
 
 
 def table(found: Sequence[Trained]) -> Table:
@@ -130,36 +131,55 @@ def _change(low: str, high: str, leads: dict[int, intervals.Interval]) -> str:
 
 
 def draw(found: Sequence[Trained], path: Path) -> None:
-    """Draw a panel for each architecture and metric, as PNG and SVG."""
+    """Draw AUC, loss and the lead over the lowest degree of each architecture."""
     columns = shapes(found)
-    size = (3.2 * len(columns) + 1.7, 5.2)
+    size = (3.2 * len(columns) + 1.7, 7.8)
     with report_drawing.figure(
-        size, (len(METRICS), len(columns)), wspace=0.3, hspace=0.35
+        size, (len(METRICS) + 1, len(columns)), wspace=0.35, hspace=0.45
     ) as (drawn, axes):
-        for line, metric in zip(axes, METRICS.values(), strict=True):
-            for axis, shape in zip(line, columns, strict=True):
-                own = [r for r in found if (r.cell.depth, r.cell.width) == shape]
-                for name in sorted(
-                    {r.cell.activation for r in own}, key=activation_order
-                ):
-                    points = sorted(
-                        (r for r in own if r.cell.activation == name),
-                        key=lambda r: r.rows,
-                    )
-                    values = [getattr(r.row, metric.name) for r in points]
-                    axis.errorbar(
-                        [r.rows for r in points], [v.mean for v in values],
-                        yerr=[v.half for v in values], marker=report_drawing.marker(name),
-                        color=report_drawing.colour(name), markersize=4, linewidth=1.4,
-                        elinewidth=0.7, capsize=2, label=activation_name(name),
-                    )  # fmt: skip
+        for column, shape in enumerate(columns):
+            own = [r for r in found if (r.cell.depth, r.cell.width) == shape]
+            names = sorted({r.cell.activation for r in own}, key=activation_order)
+            for axis, metric in zip(axes[:, column], METRICS.values(), strict=False):
+                for name in names:
+                    points = {
+                        r.rows: getattr(r.row, metric.name)
+                        for r in own
+                        if r.cell.activation == name
+                    }
+                    _curve(axis, name, points)
+                axis.set_ylabel(metric.title)
+            _draw_leads(axes[-1, column], own, names)
+            for axis in axes[:, column]:
                 report_drawing.logarithmic(axis)
                 axis.set_title(f"{shape[0]}×{shape[1]}")
                 axis.set_xlabel("events")
-                axis.set_ylabel(metric.title)
         handles, labels = axes[0, 0].get_legend_handles_labels()
         drawn.legend(handles, labels, loc="upper right", fontsize=8)
         report_drawing.save(drawn, path)
+
+
+def _draw_leads(axis, own: Sequence[Trained], names: Sequence[str]) -> None:
+    """Draw the AUC of each activation minus that of the lowest degree, seed by seed."""
+    low = next((name for name in names if name != RELU), names[0])
+    for name in names:
+        if name != low:
+            sizes = sorted({r.rows for r in own})
+            _curve(axis, name, {rows: _lead(own, rows, low, name) for rows in sizes})
+    axis.axhline(0, color=report_drawing.colour(low), linewidth=1.4)
+    axis.set_ylim(-SHOWN_LEAD, SHOWN_LEAD)
+    axis.set_ylabel(f"AUC − {activation_name(low)}'s")
+
+
+def _curve(axis, name: str, points: Mapping[int, intervals.Interval]) -> None:
+    """Draw the means of an activation with their intervals against the number of events."""
+    rows = sorted(points)
+    axis.errorbar(
+        rows, [points[r].mean for r in rows], yerr=[points[r].half for r in rows],
+        marker=report_drawing.marker(name), color=report_drawing.colour(name),
+        markersize=4, linewidth=1.4, elinewidth=0.7, capsize=2,
+        label=activation_name(name),
+    )  # fmt: skip
 
 
 def write(out: Path, found: Sequence[Trained], study: EventStudy) -> str:
@@ -183,6 +203,9 @@ def write(out: Path, found: Sequence[Trained], study: EventStudy) -> str:
             *(f"- {line}" for line in sentences(found)),
             "",
             "![AUC and loss against the number of events](events.svg)",
+            "",
+            "Mean over seeds with its 95% interval. Bottom: differences seed by seed; those "
+            f"beyond {SHOWN_LEAD:g} leave the figure.",
             "",
             markdown(own),
         ]
