@@ -133,7 +133,7 @@ def _add_epoch(kinds) -> None:
     what = part.add_argument_group("what is measured")
     what.add_argument("--batch-size", type=int, help="rows per step (16384)")
     what.add_argument("--steps", type=int, help="steps of the timed epoch (3)")
-    what.add_argument("--seeds", type=int, help="seeds trained in one program (3)")
+    what.add_argument("--seeds", type=int, help="seeds trained at the same time (3)")
     what.add_argument(
         "--rounds", type=int, help="number of epochs; the best counts (3)"
     )

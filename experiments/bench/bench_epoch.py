@@ -99,7 +99,7 @@ def about(setup: Setup) -> str:
         f"Measured on {here['devices']} × {where} ({here['processor']}, {here['cores']} "
         f"cores), JAX {here['jax']}, jaxbern {here['jaxbern']}: epochs of {setup.steps} steps "
         f"of {setup.batch_size:,} rows, then validation on {setup.events // 5:,}; simulated "
-        f"events; seeds per program: {setup.seeds}; float32. The activations of one "
+        f"events; seeds at the same time: {setup.seeds}; float32. The activations of one "
         f"network take turns; the best of {setup.rounds} epochs counts, without compilation."
     )
 

@@ -24,7 +24,7 @@ class Setup:
     Attributes:
       batch_size: rows per step.
       steps: number of steps of the timed epoch.
-      seeds: number of seeds trained at once by the program.
+      seeds: number of seeds trained at the same time.
       rounds: number of epochs; the best time counts.
     """
 
@@ -64,8 +64,8 @@ class Measured:
       cell: the cell.
       step: seconds per step and seed, with a share of shuffling and validation: those of
         the epoch, divided by its steps and by the seeds.
-      memory: bytes of arguments, results and temporaries of the epoch of all seeds, as
-        the compiler reports them.
+      memory: bytes of arguments, results and temporaries of the compiled epoch, as the
+        compiler reports them: of all seeds, or of one where each has its own program.
       on_cards: the same on GPUs that need not be present, by name.
     """
 

@@ -58,7 +58,7 @@ def quantities(setup: Setup, group: Group, cards: Mapping[str, str]) -> list[Qua
         "Milliseconds of one step of one training, with its share of shuffling and "
         "validation, and in brackets how many times ReLU's. Measured: the best of "
         f"{setup.rounds} epochs of {setup.steps} steps, batch {setup.batch_size:,}, that "
-        f"train {seeds} in one program, divided by steps and seeds.",
+        f"train {seeds} at the same time, divided by steps and seeds.",
         lambda m: 1e3 * m.step,
         digits=2,
     )

@@ -1,10 +1,9 @@
 """Runtime: seconds of a training, and memory where it is known.
 
-The paper trained one seed at a time. Here all seeds of a cell train in one program, and
-a seed that has stopped waits in it for the others. The seconds of a training are its
-epochs times the median epoch, divided by the number of seeds in the program: an epoch that
-compiles, or during which the machine slept, does not count. Compare ratios to ReLU between
-devices, not seconds.
+The paper trained one seed at a time. Here all seeds of a cell train at the same time, and a
+seed that has stopped waits for the others. The seconds of a training are its epochs times the
+median epoch, divided by the number of seeds: an epoch that compiles, or during which the
+machine slept, does not count. Compare ratios to ReLU between devices, not seconds.
 
 Memory is not measured while cells train; ``python -m experiments plan --card`` compiles
 them for a GPU and writes what they take there, all seeds together.
@@ -168,7 +167,7 @@ def view(group: Group, rows: Sequence[Row], paper: Sequence[Row]) -> Table:
         title=f"Runtime: {group.title}",
         caption=(
             "Seconds of one training, mean over the seeds, and in brackets how many "
-            "times ReLU's. All seeds of a cell train in one program; each counts its "
+            "times ReLU's. All seeds of a cell train at the same time; each counts its "
             "epochs times the median epoch, divided by the number of seeds, without "
             "compilation. Cells that trained side by side slowed each other, and a store "
             "may hold cells of several machines. "
