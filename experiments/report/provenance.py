@@ -159,17 +159,21 @@ def coverage(reading: Reading) -> list[Coverage]:
 
 
 def missing_lines(reading: Reading) -> list[str]:
-    """List each architecture of the grid that lacks cells, and each problem."""
+    """List the architectures of the grid that lack cells, and each problem."""
     lines = []
     for covered in coverage(reading):
+        untrained, begun = [], []
         for (depth, width), states in covered.states.items():
             lacking = [name for name, state in states.items() if state != DONE]
             if len(lacking) == len(states):
-                names = "all"
-            else:
+                untrained.append(f"{depth}x{width}")
+            elif lacking:
                 names = ", ".join(activation_name(name) for name in lacking)
-            if lacking:
-                lines.append(f"{covered.group.title} {depth}x{width}: {names}")
+                begun.append(f"{covered.group.title} {depth}x{width}: {names}")
+        if untrained:
+            title = f"{covered.group.title}, all activations"
+            lines.append(f"{title}: {', '.join(untrained)}")
+        lines += begun
     for word in ("damaged", "failed", "running"):
         for name, reason in getattr(reading, word):
             lines.append(f"{name} is {word}: {reason}")

@@ -73,6 +73,7 @@ def write(made: Contents, figures: Path, docs: Path, sections: Sequence[Path]) -
         "## What the runs were",
         "",
         *(f"- {line}" for line in _runs(made)),
+        *_missing(made),
     ]
     page = docs / PAGE
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -153,4 +154,11 @@ def _runs(made: Contents) -> list[str]:
     ]
     machines = provenance.environments(results)
     lines += [f"{name}: {', '.join(values)}" for name, values in machines.items()]
-    return lines + provenance.missing_lines(made.reading)
+    return lines
+
+
+def _missing(made: Contents) -> list[str]:
+    missing = provenance.missing_lines(made.reading)
+    if not missing:
+        return []
+    return ["", "## What is missing", "", *(f"- {line}" for line in missing)]

@@ -56,6 +56,8 @@ def test_every_image_is_there_and_every_table_of_what_is_trained(made):
     ):
         assert f"### {title}" in text, title
     assert "20,000 events of collider:higgs" in text
+    missing = text.split("## What is missing\n")[1]
+    assert re.search("^- HIGGS, residual, all activations: .*150x256$", missing, re.M)
 
 
 def test_a_section_stands_between_verdicts_and_figures(made):
