@@ -54,9 +54,11 @@ class SideBySide:
         """Return whether this is faster: on one CPU, if a layer fits into a core's cache.
 
         Programs for several devices wait for each other, so only one may run at a time.
+        With ``jax.disable_jit`` there is none.
         """
         small = rules.batch_size * rules.network.width <= _CACHED
-        return rules.on_cpu and mesh.size == 1 and small
+        jitted = not jax.config.jax_disable_jit
+        return rules.on_cpu and mesh.size == 1 and small and jitted
 
     def __init__(self, data: Data, *, rules: Rules, mesh: Mesh):
         """Store the rows once for all seeds."""
@@ -69,11 +71,13 @@ class SideBySide:
             own(Data(x, y, split, self.keys[k : k + 1]))
             for k, split in enumerate(_apart(data.split, len(self.keys)))
         ]
-        self._program: Any = None
+        self._mesh, self._program = mesh, None
 
     def run(self, state: State, epoch: int) -> tuple[State, Metrics]:
         """Train all seeds for one epoch; the arrays that it returns are NumPy's."""
-        states = _apart(state, len(self._seeds))
+        # Threads get arrays of the device and compiled programs, because settings such as
+        # x64 or a default precision apply to the thread of the caller only.
+        states = everywhere(self._mesh, _apart(state, len(self._seeds)))
         program = self._program or self._compile(states)
 
         def train(seed: Resident, own: State) -> tuple[State, Metrics]:
@@ -88,8 +92,7 @@ class SideBySide:
         return self._compile(_apart(state, len(self._seeds)))
 
     def _compile(self, states: list[State]) -> Any:
-        # JAX compiles the first and finds it again for the others. Threads get compiled
-        # programs because settings such as a default precision apply to one thread only.
+        # JAX compiles the first and finds it again for the others.
         programs = [
             seed.compile(own) for seed, own in zip(self._seeds, states, strict=True)
         ]
