@@ -57,7 +57,7 @@ class SideBySide:
         With ``jax.disable_jit`` there is none.
         """
         small = rules.batch_size * rules.network.width <= _CACHED
-        jitted = not jax.config.jax_disable_jit
+        jitted = not jax.config.jax_disable_jit  # pyrefly: ignore[missing-attribute]
         return rules.on_cpu and mesh.size == 1 and small and jitted
 
     def __init__(self, data: Data, *, rules: Rules, mesh: Mesh):
