@@ -32,7 +32,7 @@ stopped: the same command goes on where it was.
 """
 _RATES = """\
 The paper trains every network with the learning rate 1e-3. What is left of its claims if
-ReLU, GELU and DBNs (n=3, n=9) each get their best rate from 3e-4 to 3e-2? Rates are chosen
+ReLU, GELU and DBNs (n=3, n=9) each get their best rate from 3e-4 to 1e-1? Rates are chosen
 on validation rows and scored on test rows that no choice sees. Residual networks of width
 16 with 5, 15, 50 and 150 layers. It can be stopped: the same command goes on where it was.
 """

@@ -49,6 +49,15 @@ def test_a_rate_is_chosen_by_validation_and_never_by_the_test():
     } == {PAPERS_RATE}
 
 
+def test_a_rate_at_which_a_seed_diverges_is_not_chosen():
+    usual, high = at(RELU, 1e-2, 0.76, 0.75), at(RELU, 1e-1, 0.79, 0.78)
+    for seeds in high.validation, high.test:
+        del seeds[2]  # it completed no epoch
+    for order in [usual, high], [high, usual]:
+        assert rate_study.chosen(order)[RELU] is usual
+    assert rate_study.chosen([high])[RELU] is high
+
+
 def test_gains_are_against_relu_at_the_same_rate_or_at_its_own():
     [row] = (row for row in rate_report.rows(STUDY) if row.cell == SAME)
     assert row.fixed_gain.mean == pytest.approx(0.76 - 0.69)
