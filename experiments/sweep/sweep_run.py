@@ -212,7 +212,12 @@ def _progress(
         f"{len(sweep.cells)} cells of {len(config.seeds)} seeds, at most "
         f"{config.epochs} epochs, batch {config.batch_size:,}, on {on}"
     )
-    costs = {cell: cell_order.cost(cell) for cell in sweep.cells}
+    size = {"batch": config.batch_size, "epochs": config.epochs}
+    rows = {name: _training_rows(config, each) for name, each in loaded.items()}
+    costs = {
+        cell: cell_order.cost(cell, rows=rows[cell.dataset], **size)
+        for cell in sweep.cells
+    }
     return Progress(costs, config.epochs, live=live, title=title)
 
 
@@ -221,7 +226,7 @@ def _check_sizes(
 ) -> None:
     """Raise for options that would make every cell fail, before the store is made."""
     for each in loaded.values():
-        rows = int(len(each.data) * (1 - config.test_fraction))
+        rows = _training_rows(config, each)
         if rows < _FEWEST:
             raise ValueError(
                 f"a sweep needs at least {_FEWEST} training rows, and {len(each.data):,} "
@@ -233,3 +238,7 @@ def _check_sizes(
                 f"{len(each.data):,} events of {each.source}, got {config.batch_size:,}; "
                 f"write --batch-size {rows}"
             )
+
+
+def _training_rows(config: jb.train.TrainConfig, events: sweep_events.Events) -> int:
+    return int(len(events.data) * (1 - config.test_fraction))

@@ -18,6 +18,7 @@ from experiments.sweep import (
     presets,
     sweep_command,
     sweep_local,
+    sweep_run,
 )
 from experiments.sweep.cell_training import DiskFull, Outcome
 from experiments.sweep.grid import Cell
@@ -181,6 +182,24 @@ def test_time_left_is_in_proportion(capsys, monkeypatch):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("[50 s left]")  # 10 s for a cost of 1, and 5 are left
     assert lines[1].endswith("x (found)  [30 s left]")
+
+
+def test_time_left_counts_the_rows_of_each_data_set(trained, monkeypatch):
+    followed = {}
+
+    class Followed(Progress):
+        def __init__(self, costs, *arguments, **options):
+            followed.update(costs)
+            super().__init__(costs, *arguments, **options)
+
+    monkeypatch.setattr(sweep_run, "Progress", Followed)
+    costs = []
+    for rows in "1000", "5000":
+        store = ["--store", f"store-{rows}"]
+        assert main(["sweep", "--preset", "tiny", "--rows", rows, *store]) == 0
+        costs.append(dict(followed))
+    few, many = costs
+    assert all(many[cell] > few[cell] for cell in CELLS)
 
 
 def test_bars_follow_and_go(capsys):
