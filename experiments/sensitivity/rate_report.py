@@ -244,7 +244,16 @@ def sentences(found: Sequence[Row], claims: Sequence[ClaimRow]) -> list[str]:
     return lines
 
 
-def write(out: Path, tuned: Sequence[Tuned], about: str) -> str:
+def ends(found: Sequence[Row], study: RateStudy) -> str:
+    """Count the networks whose best rate may be beyond those that were tried."""
+    low, high = (
+        sum(row.learning_rate == end for row in found)
+        for end in (min(study.rates), max(study.rates))
+    )
+    return f"Of {len(found)} networks {low} chose the lowest rate tried and {high} the highest."
+
+
+def write(out: Path, tuned: Sequence[Tuned], study: RateStudy, given: Events) -> str:
     """Write ``rates.md`` and both tables as CSV; return the text."""
     found, claims = rows(tuned), claim_rows(tuned)
     tables = claim_table(claims), network_table(found)
@@ -255,9 +264,9 @@ def write(out: Path, tuned: Sequence[Tuned], about: str) -> str:
         [
             "# The fair fight: every network with its own learning rate",
             "",
-            about,
+            about(study, given),
             "",
-            *(f"- {line}" for line in sentences(found, claims)),
+            *(f"- {line}" for line in [*sentences(found, claims), ends(found, study)]),
             "",
             *map(markdown, tables),
         ]

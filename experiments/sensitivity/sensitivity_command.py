@@ -74,7 +74,7 @@ def _rates(options: argparse.Namespace) -> str:
     settings = study.every_setting
     with progress(len(settings) * len(study.cells(settings[0]))) as done:
         tuned = rate_study.run(study, given, options.out, done)
-    return rate_report.write(options.out, tuned, rate_report.about(study, given))
+    return rate_report.write(options.out, tuned, study, given)
 
 
 def _events(options: argparse.Namespace) -> str:

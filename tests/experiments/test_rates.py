@@ -78,6 +78,12 @@ def test_a_tuned_baseline_takes_a_saving_away():
     assert "end with a lower loss in 1 of 1 architectures at 0.001, in 0 of 1" in text
 
 
+def test_networks_whose_best_rate_may_be_beyond_those_tried_are_counted():
+    study = RateStudy(rates=(PAPERS_RATE, 1e-2))
+    text = rate_report.ends(rate_report.rows(STUDY[:2] + STUDY[3:]), study)
+    assert text == "Of 3 networks 1 chose the lowest rate tried and 2 the highest."
+
+
 def test_rates_without_the_papers_are_refused():
     with pytest.raises(ValueError, match=r"must contain the paper's, 0\.001"):
         RateStudy(rates=(1e-2,))
