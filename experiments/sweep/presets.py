@@ -81,7 +81,7 @@ PRESETS = {
     ),
     "small": Preset(
         "all five depths at width 16, 40 cells, on HIGGS and SUSY rows that are at hand; "
-        "about 20 minutes on 2 cores",
+        "10 to 20 minutes on 2 cores",
         _small,
         PUBLISHED,
         rows=None,
@@ -90,7 +90,7 @@ PRESETS = {
     ),
     "half": Preset(
         "widths 16 and 32 of the grid, 224 cells, on HIGGS and SUSY rows that are at "
-        "hand; hours on 2 cores",
+        "hand; one to three hours on 2 cores",
         _half,
         PUBLISHED,
         rows=None,
